@@ -93,11 +93,13 @@ function(quire_fuzzer FILE)
 endfunction()
 
 function(quire_library NAME)
-  cmake_parse_arguments(ARG "NO_RECURSE" "FOLDER" "DEPS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_RECURSE" "FOLDER" "DEPS;TEST_DEPS;MORE" ${ARGN})
   if(NOT ARG_FOLDER)
     set(ARG_FOLDER ${CMAKE_CURRENT_SOURCE_DIR})
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cc)
+  set(patterns ${ARG_FOLDER} ${ARG_MORE})  # MORE: further folders of the same library.
+  list(TRANSFORM patterns APPEND /*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   set(tests ${sources})
   set(fuzzers ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
@@ -144,11 +146,11 @@ endfunction()
 # of the library's.
 set(QUIRE_PLANTED_PAGES
   control/pages/cold_pages.cc control/pages/page_cache.cc control/pages/page_name.cc
-  control/pages/page_pool.cc control/pages/page_trie.cc control/resources/context.cc
-  control/resources/context_edits.cc control/resources/context_suspend.cc
-  control/scheduler/batch_order.cc control/scheduler/context_steps.cc
-  control/scheduler/forward_steps.cc control/scheduler/host_operations.cc
-  control/scheduler/placement.cc control/store/page_image.cc
+  control/pages/page_pool.cc control/pages/page_trie.cc control/contexts/context.cc
+  control/contexts/context_edits.cc control/contexts/context_suspend.cc
+  control/scheduler/batch_order.cc control/steps/context_steps.cc
+  control/steps/forward_steps.cc control/steps/host_steps.cc
+  control/batches/batch_draft.cc control/store/page_image.cc
   control/store/snapshot_store_collect.cc control/store/snapshot_store_plan.cc
   control/store/snapshot_store_save.cc control/store/store_file.cc control/tiers/page_tiers.cc
   application/lifecycle/admission.cc)
@@ -156,7 +158,7 @@ set(QUIRE_PLANTED_ENGINE
   application/hostcalls/future_table.cc application/hostcalls/handle_table.cc
   application/hostcalls/mailbox.cc application/lifecycle/child_programs.cc
   application/server/log_queue.cc
-  control/controller/controller.cc control/controller/issue.cc control/dispatcher/dispatcher.cc
+  control/controller/controller.cc control/controller/issue/queues.cc control/objects/dispatcher.cc
   control/scheduler/scheduler.cc)
 set(QUIRE_PLANTED_SANDBOX application/sandbox/wasmtime_instance.cc)
 

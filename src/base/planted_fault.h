@@ -17,7 +17,8 @@ enum class Fault : std::uint8_t {
   PublishedBeforeWritten,  // A page that a batch is still writing is found as if it were written.
   NameWithoutParent,       // The name of a page says nothing of what precedes it,
   NameWithoutPosition,     // of where its tokens are,
-  NameWithoutDomain,       // or of who may share it.
+  NameWithoutDomain,       // of who may share it,
+  NameWithoutAdapter,      // or of the adapters that it was computed under.
   CompareSkipped,          // A hash that is equal is believed.
   FreedWithoutFence,       // A page is free while a batch may still touch it.
   SealedPageWritten,       // A context writes into a page that another one reads.

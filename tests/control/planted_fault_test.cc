@@ -60,6 +60,7 @@ constexpr Plant kPlants[] = {
     {Fault::NameWithoutParent, "parent left out of the name", kAll},
     {Fault::NameWithoutPosition, "position left out of the name", kPageCache},
     {Fault::NameWithoutDomain, "domain left out of the name", kAll},
+    {Fault::NameWithoutAdapter, "adapter left out of the name", kPageCache},
     {Fault::CompareSkipped, "compare skipped with an 8-bit hash", kAll},
     {Fault::FreedWithoutFence, "freed without the fence", kAll},
     {Fault::SealedPageWritten, "sealed page written", kAll},

@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "control/scheduler/fair_shares.h"
+#include "control/objects/fair_shares.h"
 
 namespace quire::control {
 namespace {

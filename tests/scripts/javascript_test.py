@@ -34,7 +34,7 @@ ECHO = """export async function serve(request, response) {
 class Scripts(unittest.TestCase):
     def setUp(self):
         if not (BUILD / "runtimes" / "javascript.json").exists():
-            self.skipTest("the runtime of JavaScript was not built: tools/build_quickjs.sh, tools/fetch_sucrase.sh")
+            self.skipTest("the runtime of JavaScript was not built: tools/build_quickjs.sh, tools/fetch_npm.sh sucrase")
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
         self.folder = pathlib.Path(self.scratch.name)

@@ -65,6 +65,19 @@ TEST(World, ReplaysTheSeedThatIsAskedFor) {
   std::fclose(output);
 }
 
+// For comparisons of two commits: tools/trace_hashes.sh.
+TEST(World, PrintsTheHashesOfTheFirstSeedsThatAreAskedFor) {
+  const char* text = std::getenv("QUIRE_SIMULATION_HASHES");
+  const std::uint64_t count = text == nullptr ? 2 : std::strtoull(text, nullptr, 10);
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    const std::uint64_t hash = run(seed, false);
+    if (HasFailure()) return;
+    if (text == nullptr) continue;
+    std::printf("hash of seed %llu: %016llx\n", static_cast<unsigned long long>(seed),
+                static_cast<unsigned long long>(hash));
+  }
+}
+
 // Addresses and the order of hash tables differ there.
 TEST(World, GivesTheSameTraceInAnotherProcess) {
   if (wanted_seed()) GTEST_SKIP() << "one seed is wanted";

@@ -15,6 +15,7 @@
 
 namespace quire::test {
 
+using control::AdapterRun;
 using control::BatchId;
 using control::ColdHint;
 using control::EvictionHint;
@@ -29,6 +30,7 @@ using control::PageContent;
 using control::PageId;
 using control::PageMatch;
 using control::PageName;
+using control::ScaledAdapter;
 using control::TenantId;
 using control::TokenId;
 
@@ -60,7 +62,16 @@ class PageCacheProgram {
   }
 
  private:
-  enum class Kind : std::uint8_t { Plain, Moved, Uneven, Masked, Opaque };
+  enum class Kind : std::uint8_t {
+    Plain,
+    Moved,
+    Uneven,
+    Masked,
+    Adapted,
+    Scaled,
+    Switched,
+    Opaque
+  };
   // What a page holds, but for what follows from its depth.
   struct Piece {
     std::uint32_t token = 0;
@@ -78,7 +89,10 @@ class PageCacheProgram {
     std::vector<TokenId> tokens;
     std::vector<std::uint32_t> positions;
     std::vector<std::uint8_t> mask;
-    PageContent view() const { return {.tokens = tokens, .positions = positions, .mask = mask}; }
+    std::vector<AdapterRun> adapters;
+    PageContent view() const {
+      return {.tokens = tokens, .positions = positions, .mask = mask, .adapters = adapters};
+    }
   };
   PageCacheOptions options_of(std::uint32_t hash_bits) {
     PageCacheOptions options;
@@ -90,7 +104,7 @@ class PageCacheProgram {
   }
   Piece some_piece() {
     Piece piece{.token = random(3)};
-    if (random(3) == 0) piece.kind = static_cast<Kind>(random(5));
+    if (random(3) == 0) piece.kind = static_cast<Kind>(random(8));
     if (piece.kind == Kind::Uneven && page_size_ == 1)
       piece.kind = Kind::Moved;  // It has one slot.
     if (piece.kind == Kind::Opaque) piece.number = ++opaque_count_;
@@ -105,6 +119,12 @@ class PageCacheProgram {
       content.positions.push_back(first + slot * (piece.kind == Kind::Uneven ? 2 : 1));
     }
     if (piece.kind == Kind::Masked) content.mask = {1, 2, 3};
+    const ScaledAdapter adapter{.digest = {7}, .scale = piece.kind == Kind::Scaled ? 0.5f : 1.0f};
+    if (piece.kind == Kind::Adapted || piece.kind == Kind::Scaled) {
+      content.adapters = {{.first_slot = 0, .set = {adapter}}};
+    } else if (piece.kind == Kind::Switched) {  // At the last slot; of a page of one, all of it.
+      content.adapters = {{.first_slot = page_size_ - 1, .set = {adapter, {.digest = {9}}}}};
+    }
     return content;
   }
   // The page is committed or was found.

@@ -149,9 +149,18 @@ export async function fetch(input, init = {}) {
   if (body.length > 0 && (method === "GET" || method === "HEAD")) {
     throw new TypeError(`fetch: ${method} has no body`);
   }
-  const exchange = Exchange.open(method, url.href, [...headers], body.length);
-  if (body.length > 0) await abortable(signal, () => exchange.write(body));
-  exchange.finish();
+  let exchange = Exchange.open(method, url.href, [...headers], body.length);
+  if (body.length > 0) {
+    await abortable(signal, () => exchange.write(body));
+    exchange.finish();
+  }
   const head = await abortable(signal, () => exchange.head());
-  return new Response(ours, head, url.href, () => abortable(signal, () => exchange.read()));
+  // The exchange goes with the end of the body: an instance may have few of them.
+  const read = async () => {
+    if (exchange === null) return new Uint8Array();
+    const piece = await abortable(signal, () => exchange.read());
+    if (piece.length === 0) exchange = null;
+    return piece;
+  };
+  return new Response(ours, head, url.href, read);
 }

@@ -67,7 +67,9 @@ class Engine {
 
   // Functions of the SDK's JavaScript that the engine calls: the class of errors, and what makes
   // JavaScript of TypeScript.
-  void set_error_class(Value error_class) { error_class_ = std::move(error_class); }
+  void set_error_class(const Value& error_class) {
+    error_prototype_ = error_class.member("prototype");
+  }
   void set_type_stripper(Value strip) { strip_ = std::move(strip); }
 
   // The code of a module, without evaluating anything; an Error where it or one that it imports cannot
@@ -159,14 +161,19 @@ class Engine {
     for (auto each = thrown_.rbegin(); each != thrown_.rend(); ++each) {
       if (each->code == error.code && each->message == error.message) return each->exception;
     }
-    const Value number(js_, JS_NewInt32(js_, static_cast<std::int32_t>(error.code)));
-    const Value code(js_, to_js(js_, abi::error_code_name(error.code)));
-    const Value message(js_, to_js(js_, error.message));
-    const Value frames(js_, to_js(js_, script_frames(shown_text_of(js_, stack.get()))));
-    JSValueConst arguments[] = {number.get(), code.get(), message.get(), frames.get()};
-    Value made(js_, JS_CallConstructor(js_, error_class_.get(), 4, arguments));
-    if (!made.is_exception()) return made;
-    return Value(js_, JS_GetException(js_));
+    // No JavaScript runs: a script may have changed what it would use.
+    Value made(js_, JS_NewError(js_));
+    if (made.is_exception()) return Value(js_, JS_GetException(js_));
+    JS_SetPrototype(js_, made.get(), error_prototype_.get());
+    const auto define = [&](const char* name, JSValue value) {
+      JS_DefinePropertyValueStr(js_, made.get(), name, value,
+                                JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+    };
+    define("message", to_js(js_, error.message));
+    define("code", to_js(js_, abi::error_code_name(error.code)));
+    define("number", JS_NewInt32(js_, static_cast<std::int32_t>(error.code)));
+    define("stack", to_js(js_, script_frames(shown_text_of(js_, stack.get()))));
+    return made;
   }
   // Throws it: for functions that QuickJS calls.
   JSValue throw_error(const Error& error) {
@@ -229,8 +236,9 @@ class Engine {
     JS_SetMemoryLimit(runtime_, bytes);
   }
   bool is_quire_error(const Value& exception) {
-    if (error_class_.is_undefined()) return false;
-    return JS_IsInstanceOf(js_, exception.get(), error_class_.get()) == 1;
+    if (!JS_IsObject(exception.get())) return false;
+    const Value prototype(js_, JS_GetPrototype(js_, exception.get()));
+    return is_same(prototype.get(), error_prototype_.get());
   }
 
   // The stack of the JavaScript that is running, as an Error has it.
@@ -404,7 +412,7 @@ class Engine {
   JSContext* js_;
   EventLoop loop_;
   const Modules* modules_ = nullptr;
-  Value error_class_;
+  Value error_prototype_;
   Value strip_;
   Value plain_error_;
   Value promise_class_;

@@ -19,7 +19,7 @@ struct TextDecoderObject {
 namespace calls {
 
 inline void set_error_class(JSContext* js, Function error_class) {
-  Engine::of(js).set_error_class(std::move(error_class.value));
+  Engine::of(js).set_error_class(error_class.value);
 }
 inline void set_type_stripper(JSContext* js, Function strip) {
   Engine::of(js).set_type_stripper(std::move(strip.value));

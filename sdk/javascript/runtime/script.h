@@ -4,7 +4,7 @@
 //
 // Thread   a program has one.
 // Errors   read: not-supported if the instance runs no script. The host has checked the bundle, whose
-//          form is in docs/scripts.md; a number that does not fit is an error all the same.
+//          form is in docs/script_format.md; a number that does not fit is an error all the same.
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -181,13 +181,14 @@ class ScriptModules final : public Modules {
                        "\"./name.js\""};
     }
     const std::string path = joined(base, name);
-    for (const char* ending : {"", ".ts", ".js", ".mts", ".mjs", "/index.ts", "/index.js"}) {
-      if (script_.files.contains(path + ending)) return path + ending;
-    }
+    if (script_.files.contains(path)) return path;
     // TypeScript imports "./a.js" and means a.ts.
-    if (path.ends_with(".js")) {
-      const std::string typed = path.substr(0, path.size() - 3) + ".ts";
+    if (path.ends_with(".js") || path.ends_with(".mjs")) {
+      const std::string typed = path.substr(0, path.size() - 2) + "ts";
       if (script_.files.contains(typed)) return typed;
+    }
+    for (const char* ending : {".ts", ".js", ".mts", ".mjs", "/index.ts", "/index.js"}) {
+      if (script_.files.contains(path + ending)) return path + ending;
     }
     return Error{ErrorCode::NotFound,
                  "there is no file \"" + path + "\", which " + std::string(base) + " imports"};

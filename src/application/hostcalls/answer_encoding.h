@@ -9,6 +9,7 @@
 
 #include "application/hostcalls/handle_table.h"
 #include "application/net/http_message.h"
+#include "control/api/answer.h"
 #include "control/api/command.h"
 #include "service/end.h"
 

@@ -22,6 +22,7 @@
 #include "application/hostcalls/handle_table.h"
 #include "application/hostcalls/ordered_queue.h"
 #include "base/result.h"
+#include "control/api/answer.h"
 #include "control/api/command.h"
 #include "quire/sampling.h"
 

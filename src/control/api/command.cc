@@ -1,4 +1,5 @@
 #include "control/api/command.h"
+#include "control/api/answer.h"
 
 namespace quire::control {
 

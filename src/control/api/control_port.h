@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "control/api/answer.h"
 #include "control/api/command.h"
 #include "control/api/miss.h"
 #include "control/api/types.h"

@@ -11,8 +11,9 @@
 
 #include "base/bounded_queue.h"
 #include "base/wakeup.h"
+#include "control/api/answer.h"
 #include "control/api/command.h"
-#include "control/scheduler/matcher_jobs.h"
+#include "control/steps/matcher_jobs.h"
 #include "control/store/disk_thread.h"
 #include "inference/api/backend.h"
 

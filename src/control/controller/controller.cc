@@ -7,7 +7,9 @@
 #include "base/check.h"
 #include "base/planted_fault.h"
 #include "base/sha256.h"
-#include "control/resources/away_pages.h"
+#include "control/contexts/away_pages.h"
+#include "control/contexts/give_back.h"
+#include "control/objects/instance_objects.h"
 
 namespace quire::control {
 namespace {
@@ -72,15 +74,48 @@ PageCacheOptions cache_options(const inference::Backend& backend,
   return cache;
 }
 
-void add_tiers(const Scheduler& scheduler, TierStatistics& sum) {
-  const PageTiers& tiers = scheduler.resources().tiers;
+void add_tiers(const Replica& replica, const TierTransfers& transfers, TierStatistics& sum) {
+  const PageTiers& tiers = replica.resources.tiers;
   sum.host_page_count += tiers.host_page_count();
   sum.disk_page_count += tiers.disk_page_count();
   sum.kept_page_count += tiers.counts().kept_count;
   sum.restored_page_count += tiers.counts().restored_count;
-  sum.lost_page_count += scheduler.tiers().lost_count();
+  sum.lost_page_count += transfers.lost_count();
   sum.damaged_page_count += tiers.counts().damaged_count;
-  sum.swap_count += scheduler.counts().swap_count;
+  sum.swap_count += replica.counts.swap_count;
+}
+
+ReplicaOptions replica_options(const ControllerOptions& options, std::size_t index,
+                               std::size_t count) {
+  ReplicaOptions replica;
+  replica.index = ModelIndex{static_cast<std::uint32_t>(index)};
+  replica.disk = options.disk;
+  replica.tiers.host_bytes_max = options.host_tier_bytes / count;
+  replica.tiers.disk_page_count_max =
+      options.disk_tier_page_count / static_cast<std::uint32_t>(count);
+  replica.tiers.staged_bytes_max = options.staged_tier_bytes / count;
+  replica.miss_count_max = options.miss_count_max;
+  replica.miss_scope = options.miss_scope;
+  return replica;
+}
+
+SchedulerOptions scheduler_options(const ControllerOptions& options) {
+  SchedulerOptions scheduling;
+  scheduling.dispatch = options.dispatch;
+  scheduling.prefill_row_budget = options.prefill_row_budget;
+  scheduling.aging_ns = options.aging_ns;
+  scheduling.batch.rowless_count_max = options.rowless_count_max;
+  scheduling.batch.answer_bytes_max = options.answer_bytes_max;
+  scheduling.steps.room.page_wait_ns_max = options.page_wait_ns_max;
+  scheduling.steps.room.when_full = options.when_full;
+  scheduling.steps.tier_choice = options.tier_choice;
+  scheduling.steps.copy_ns_per_byte = options.copy_ns_per_byte;
+  return scheduling;
+}
+
+// Commands that give something back are taken at any time.
+bool gives_back(const CommandBody& body) {
+  return needs_any(body, needs::GivesBack);
 }
 
 }  // namespace
@@ -95,32 +130,19 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
       models_(std::move(models)),
       matcher_jobs_(inbox, options.matchers),
       jobs_(inbox, {.texts = options.helper, .grammars = options.grammars}, dispatcher_),
-      store_jobs_(options.disk, dispatcher_) {
+      store_jobs_(options.disk, dispatcher_),
+      issuer_{table_,        replicas_, schedulers_, models_,
+              descriptions_, jobs_,     store_jobs_, options_.sharing_secret} {
   QUIRE_CHECK(models_.size() <= CompletionInbox::kBatchCountMax,
               "more models than the inbox has slots");
+  table_.set_runner(*this);
   for (std::size_t index = 0; index < models_.size(); ++index) {
     inference::Backend& backend = *models_[index].backend;
     descriptions_.push_back(describe(models_[index]));
-    SchedulerOptions scheduling;
-    scheduling.model = ModelIndex{static_cast<std::uint32_t>(index)};
-    scheduling.dispatch = options.dispatch;
-    scheduling.prefill_row_budget = options.prefill_row_budget;
-    scheduling.aging_ns = options.aging_ns;
-    scheduling.page_wait_ns_max = options.page_wait_ns_max;
-    scheduling.rowless_count_max = options.rowless_count_max;
-    scheduling.answer_bytes_max = options.answer_bytes_max;
-    scheduling.when_full = options.when_full;
-    scheduling.miss_count_max = options.miss_count_max;
-    scheduling.miss_scope = options.miss_scope;
-    scheduling.disk = options.disk;
-    scheduling.tiers.host_bytes_max = options.host_tier_bytes / models_.size();
-    scheduling.tiers.disk_page_count_max =
-        options.disk_tier_page_count / static_cast<std::uint32_t>(models_.size());
-    scheduling.tiers.staged_bytes_max = options.staged_tier_bytes / models_.size();
-    scheduling.tier_choice = options.tier_choice;
-    scheduling.copy_ns_per_byte = options.copy_ns_per_byte;
-    schedulers_.push_back(std::make_unique<Scheduler>(backend, cache_options(backend, options),
-                                                      scheduling, table_, matcher_jobs_));
+    replicas_.push_back(std::make_unique<Replica>(backend, cache_options(backend, options),
+                                                  replica_options(options, index, models_.size())));
+    schedulers_.push_back(std::make_unique<Scheduler>(*replicas_.back(), table_, matcher_jobs_,
+                                                      scheduler_options(options)));
   }
 }
 
@@ -143,7 +165,10 @@ void Controller::set_tenant(TenantId tenant, const TenantOptions& options) {
   Tenant& named = tenants_[static_cast<std::uint32_t>(tenant)];
   named.pages.options = options;
   named.is_named = true;
-  for (const auto& scheduler : schedulers_) scheduler->set_weight(tenant, options.weight);
+  for (const auto& replica : replicas_) {
+    replica->shares.set_weight(tenant, options.weight);
+    replica->resources.cache.set_weight(tenant, options.weight);
+  }
 }
 
 void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLimits& limits) {
@@ -155,11 +180,11 @@ void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLi
   made->limits = limits;
   made->tenant_pages = &tenants_[static_cast<std::uint32_t>(tenant)].pages;
   made->tenant_pages->instance_count += 1;
-  made->ledgers.resize(schedulers_.size());
+  made->ledgers.resize(replicas_.size());
   for (PageLedger& ledger : made->ledgers) ledger.count_in(*made->tenant_pages);
-  for (const auto& scheduler : schedulers_) {
-    made->shares.push_back(&scheduler->shares().join(tenant, made->tenant_pages->options.weight));
-    made->misses_before.push_back(scheduler->misses().noted_count());
+  for (const auto& replica : replicas_) {
+    made->shares.push_back(&replica->shares.join(tenant, made->tenant_pages->options.weight));
+    made->misses_before.push_back(replica->misses.noted_count());
   }
   by_id_.emplace(static_cast<std::uint64_t>(id), made.get());
   table_.instances.emplace(made->order, std::move(made));
@@ -175,9 +200,7 @@ void Controller::end_instance(InstanceId id) {
   jobs_.forget_all(id);
   store_jobs_.forget_all(id);
   drop_objects(*instance);
-  for (std::size_t model = 0; model < schedulers_.size(); ++model) {
-    schedulers_[model]->shares().leave(*instance->shares[model]);
-  }
+  for (const auto& replica : replicas_) replica->shares.leave(replica->share(*instance));
   const auto tenant = tenants_.find(static_cast<std::uint32_t>(instance->tenant));
   QUIRE_CHECK(tenant != tenants_.end(), "a tenant stays while it has instances");
   tenant->second.pages.instance_count -= 1;
@@ -189,87 +212,79 @@ void Controller::end_instance(InstanceId id) {
 }
 
 void Controller::drop_objects(Instance& instance) {
-  std::vector<PageObject*> pages;
-  std::vector<EmbedObject*> embeds;
-  std::vector<Context*> contexts;
-  std::set<QueueObject*> queues;
-  std::vector<MatcherObject*> matchers;
-  instance.objects.for_each([&](std::uint32_t, ObjectEntry& entry) {
-    switch (entry.kind) {
-      case ObjectKind::Page:
-        pages.push_back(static_cast<PageObject*>(entry.object));
-        break;
-      case ObjectKind::Embed:
-        embeds.push_back(static_cast<EmbedObject*>(entry.object));
-        break;
-      case ObjectKind::Context:
-        contexts.push_back(static_cast<Context*>(entry.object));
-        break;
-      case ObjectKind::Queue:
-        queues.insert(static_cast<QueueObject*>(entry.object));
-        break;
-      case ObjectKind::Matcher:
-        matchers.push_back(static_cast<MatcherObject*>(entry.object));
-        break;
-    }
-  });
-  const bool keeps_page = is_planted(Fault::PageKeptBehindEnd) && instance.first != nullptr;
-  while (Operation* operation = instance.first) {
-    // What it was to give back has no name any more.
-    if (is<DeallocPages>(*operation)) {
-      pages.insert(pages.end(), operation->output_pages.begin(), operation->output_pages.end());
-    } else if (is<DeallocEmbeds>(*operation)) {
-      embeds.insert(embeds.end(), operation->output_embeds.begin(), operation->output_embeds.end());
-    } else if (is<ContextDrop>(*operation)) {
-      contexts.push_back(operation->context);
-    } else if (is<DestroyQueue>(*operation)) {
-      queues.insert(operation->queue);
-    } else if (is<DropMatcher>(*operation)) {
-      matchers.push_back(operation->read->matchers.front());
-    } else if (is<ContextSave>(*operation) && operation->child != nullptr) {
-      contexts.push_back(operation->child);
-    }
-    if (operation->model != nullptr) operation->model->abandon(*operation);
+  const InstanceObjects all = objects_of(instance);
+  const bool keeps_page =
+      is_planted(Fault::PageKeptBehindEnd) && instance.unfinished.first != nullptr;
+  while (Operation* operation = instance.unfinished.first) {
+    if (operation->replica != nullptr) schedulers_[operation->replica->place]->abandon(*operation);
     table_.discard(*operation);
   }
-  for (PageObject* page : pages) {
-    if (keeps_page && page == pages.front()) continue;
-    page->model->drop_page(instance, *page);
+  for (PageObject* page : all.pages) {
+    if (keeps_page && page == all.pages.front()) continue;
+    give_back(instance, *page);
     table_.pages.destroy(page);
   }
-  for (EmbedObject* embed : embeds) {
-    embed->model->drop_embed(*embed);
+  for (EmbedObject* embed : all.embeds) {
+    give_back(*embed);
     table_.embeds.destroy(embed);
   }
-  for (Context* context : contexts) {
+  // A queue whose name is gone lives as long as contexts run in it.
+  std::set<QueueObject*> queues(all.queues.begin(), all.queues.end());
+  for (Context* context : all.contexts) {
     queues.insert(context->queue);
-    context->model->drop_context(*context);
+    give_back(*context, table_.clock.now_ns());
     table_.contexts.destroy(context);
   }
   for (QueueObject* queue : queues) table_.queues.destroy(queue);
-  for (MatcherObject* matcher : matchers) {
+  for (MatcherObject* matcher : all.matchers) {
     matcher_jobs_.release(instance.tenant, std::move(matcher->state));
     table_.matchers.destroy(matcher);
   }
 }
 
 void Controller::lose(Instance& instance, Error error) {
-  for (const Operation* each = instance.first; each != nullptr; each = each->instance_next) {
+  for (const Operation* each = instance.unfinished.first; each != nullptr;
+       each = each->instance_next) {
     dispatcher_.answer(instance.id, each->future, error.copy());
   }
   drop_objects(instance);
   instance.objects = {};
   instance.contexts.clear();
-  instance.queue_count = instance.context_count = 0;
-  instance.embed_count = instance.page_object_count = 0;
+  instance.held = {};
   dispatcher_.lost(instance.id, error);
   instance.lost = std::move(error);
   ++lost_instance_count_;
   drain();
 }
 
-void Controller::drain() {
-  while (Operation* next = table_.next_runnable()) next->model->run(*next);
+void Controller::run(Operation& operation) {
+  schedulers_[operation.replica->place]->run(operation);
+}
+
+void Controller::submit(Command command) {
+  Instance* instance = find_instance(command.instance);
+  if (instance == nullptr) return;  // It ended: nobody waits.
+  report(options_.walk, WalkStop::Controller);
+  const FutureId future = command.future;
+  if (instance->lost) {
+    dispatcher_.answer(instance->id, future, instance->lost->copy());
+    return;
+  }
+  // Only where somebody can be told: a command without a future would be lost in silence, and what
+  // it was to make with it. Whoever sends such has counted it (GuestState::check_pending), without
+  // what it gave back or no longer waits for, which still counts here.
+  const std::uint32_t pending = instance->unfinished.count();
+  if (pending >= instance->limits.pending_command_count_max && future != kNoFuture &&
+      !gives_back(command.body)) {
+    dispatcher_.answer(instance->id, future,
+                       beyond("pending_command_count_max", 1, pending,
+                              instance->limits.pending_command_count_max));
+    return;
+  }
+  if (Result<void> issued = issuer_.issue(*instance, command); !issued.ok()) {
+    dispatcher_.answer(instance->id, future, std::move(issued).take_error());
+  }
+  drain();
 }
 
 bool Controller::poll() {
@@ -293,7 +308,7 @@ bool Controller::poll() {
   }
   while (std::optional<store::DiskAnswer> answer = inbox_.take_disk()) {
     has_any = true;
-    const std::uint64_t model = SnapshotDisk::model_of(answer->id);
+    const std::uint64_t model = StoreLink::model_of(answer->id);
     if (model < schedulers_.size()) {
       schedulers_[model]->deliver(std::move(*answer));
       continue;
@@ -347,9 +362,9 @@ ControlStatistics Controller::statistics() const {
   ControlStatistics sum;
   sum.lost_instance_count = lost_instance_count_;
   sum.store_refused_count = store_jobs_.refused_count();
-  for (const auto& scheduler : schedulers_) {
-    const SchedulerCounts& counts = scheduler->counts();
-    const PageCache& cache = scheduler->resources().cache;
+  for (const auto& replica : replicas_) {
+    const ReplicaCounts& counts = replica->counts;
+    const PageCache& cache = replica->resources.cache;
     sum.batch_count += counts.batch_count;
     sum.row_count += counts.row_count;
     sum.pass_count += counts.pass_count;
@@ -367,7 +382,7 @@ ControlStatistics Controller::statistics() const {
     sum.page_count += cache.page_count();
     sum.page_count_free += cache.pool().free_count() + cache.pool().cold_count();
     sum.page_count_cold += cache.pool().cold_count();
-    sum.store_refused_count += scheduler->store_refused_count();
+    sum.store_refused_count += replica->store.refused_count();
     sum.page_count_held_max += cache.pool().held_count_max();
   }
   return sum;
@@ -375,8 +390,8 @@ ControlStatistics Controller::statistics() const {
 
 ControlHistograms Controller::histograms() const {
   ControlHistograms sum;
-  for (const auto& scheduler : schedulers_) {
-    const ControlHistograms& each = scheduler->histograms();
+  for (const auto& replica : replicas_) {
+    const ControlHistograms& each = replica->histograms;
     sum.step_ns += each.step_ns;
     sum.batch_rows += each.batch_rows;
     sum.inter_token_ns += each.inter_token_ns;
@@ -386,7 +401,9 @@ ControlHistograms Controller::histograms() const {
 
 TierStatistics Controller::tier_statistics() const {
   TierStatistics sum;
-  for (const auto& scheduler : schedulers_) add_tiers(*scheduler, sum);
+  for (std::size_t index = 0; index < replicas_.size(); ++index) {
+    add_tiers(*replicas_[index], schedulers_[index]->tiers(), sum);
+  }
   if (schedulers_.empty()) return sum;
   const CostFigures& figures = schedulers_.front()->tiers().costs().figures();
   sum.compute_ns_per_token = figures.compute_ns_per_token;
@@ -407,12 +424,12 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
   const ExportTable::Figures exported = table_.exports.figures(instance->tenant);
   statistics.tenant_export_count = exported.export_count;
   statistics.tenant_export_page_count = exported.page_count;
-  for (std::size_t model = 0; model < schedulers_.size(); ++model) {
+  for (std::size_t model = 0; model < replicas_.size(); ++model) {
     PageLedger& ledger = instance->ledgers[model];
     statistics.page_count_max += ledger.page_count_max();
     statistics.page_count += ledger.page_count();
     if (ledger.away().empty()) continue;
-    const PageCharge charge = charge_of(ledger, schedulers_[model]->resources(), 0);
+    const PageCharge charge = charge_of(ledger, replicas_[model]->resources, 0);
     statistics.page_count_away += charge.page_count - ledger.page_count();
   }
   return statistics;
@@ -424,7 +441,7 @@ std::optional<std::vector<InstanceMiss>> Controller::misses(InstanceId id) const
   std::vector<InstanceMiss> all;
   const Instance* instance = find_instance(id);
   if (instance == nullptr) return all;
-  for (std::size_t model = 0; model < schedulers_.size(); ++model) {
+  for (std::size_t model = 0; model < replicas_.size(); ++model) {
     const auto note = [&](const MissRecord& record) {
       if (record.instance != id || record.token_count == 0) return;
       if (all.size() == kInstanceMissCountMax) all.erase(all.begin());
@@ -437,7 +454,7 @@ std::optional<std::vector<InstanceMiss>> Controller::misses(InstanceId id) const
                      .there = record.why.there,
                      .gone_ns = record.why.gone_ns});
     };
-    schedulers_[model]->misses().for_each(note, instance->misses_before[model]);
+    replicas_[model]->misses.for_each(note, instance->misses_before[model]);
   }
   return all;
 }
@@ -445,20 +462,19 @@ std::optional<std::vector<InstanceMiss>> Controller::misses(InstanceId id) const
 PendingCommands Controller::pending(InstanceId id) const {
   const Instance* instance = find_instance(id);
   if (instance == nullptr) return {};
-  return {.count = instance->operation_count + instance->job_count,
-          .bytes = instance->argument_bytes};
+  return {.count = instance->unfinished.count(), .bytes = instance->unfinished.argument_bytes};
 }
 
 const PageCache& Controller::pages(ModelIndex model) const {
-  return schedulers_[static_cast<std::size_t>(model)]->resources().cache;
+  return replicas_[static_cast<std::size_t>(model)]->resources.cache;
 }
 
 const PageTiers& Controller::page_tiers(ModelIndex model) const {
-  return schedulers_[static_cast<std::size_t>(model)]->resources().tiers;
+  return replicas_[static_cast<std::size_t>(model)]->resources.tiers;
 }
 
 const MissLog& Controller::miss_log(ModelIndex model) const {
-  return schedulers_[static_cast<std::size_t>(model)]->misses();
+  return replicas_[static_cast<std::size_t>(model)]->misses;
 }
 
 }  // namespace quire::control

@@ -1,10 +1,11 @@
 #pragma once
 // Controller is the control layer behind its front door: stop 5 of the walk.
 //
-// It resolves the handles of each Command once, answers at once what needs no device, and gives the
-// rest to the Scheduler of the model that it is for.
+// It finds the instance of each command and issues it (issue/issuer.h); operations that wait for no
+// other go to the Scheduler of their replica.
 //
-// Owns     instances, their objects and operations; a Scheduler with the pages of each model.
+// Owns     tenants, the replicas with a Scheduler for each, and the jobs of helpers. Instances, objects
+//          and operations are the OperationTable's.
 // Thread   engine thread only; see CompletionInbox for what comes from others.
 // Errors   every error is the answer to a command's future. Nothing that a guest sends stops the
 //          process.
@@ -25,25 +26,14 @@
 #include "control/api/control_port.h"
 #include "control/api/tier_statistics.h"
 #include "control/controller/completion_inbox.h"
+#include "control/controller/issue/issuer.h"
+#include "control/controller/served_model.h"
 #include "control/controller/store_jobs.h"
 #include "control/controller/text_jobs.h"
-#include "control/scheduler/matcher_jobs.h"
 #include "control/scheduler/scheduler.h"
-#include "inference/api/backend.h"
-#include "inference/api/grammar.h"
-#include "inference/api/text_codec.h"
+#include "control/steps/matcher_jobs.h"
 
 namespace quire::control {
-
-// The models run on one device, in turns.
-struct ServedModel {
-  std::string name{};  // By which programs open it; empty: as the backend has it.
-  inference::Backend* backend = nullptr;
-  const inference::TextCodec* codec = nullptr;  // Null: the model has no tokenizer.
-  bool has_chat_template = false;
-  inference::GrammarCompiler* grammars = nullptr;  // Null: the model takes none.
-  std::optional<bool> add_bos{};  // As the tokenizer's files say; empty: as the backend has it.
-};
 
 struct ControllerOptions {
   DispatchPolicy dispatch{};
@@ -76,7 +66,7 @@ struct ControllerOptions {
   WalkSink* walk = nullptr;
 };
 
-class Controller final : public ControlPort {
+class Controller final : public ControlPort, private OperationRunner {
  public:
   Controller(std::vector<ServedModel> models, const ControllerOptions& options,
              CompletionInbox& inbox, AnswerSink& answers, Wakeup& wakeup, const Clock& clock);
@@ -108,104 +98,14 @@ class Controller final : public ControlPort {
   const MissLog& miss_log(ModelIndex model) const;
 
  private:
-  // issue.cc, and issue_pages.cc for pages by hand: one for each command.
-  Result<void> issue(Instance& instance, Command& command, const CreateQueue& body);
-  Result<void> issue(Instance& instance, Command& command, const DestroyQueue& body);
-  Result<void> issue(Instance& instance, Command& command, const SetQueuePriority& body);
-  Result<void> issue(Instance& instance, Command& command, const Synchronize& body);
-  Result<void> issue(Instance& instance, Command& command, const AllocPages& body);
-  Result<void> issue(Instance& instance, Command& command, const DeallocPages& body);
-  Result<void> issue(Instance& instance, Command& command, const AllocEmbeds& body);
-  Result<void> issue(Instance& instance, Command& command, const DeallocEmbeds& body);
-  Result<void> issue(Instance& instance, Command& command, const EmbedText& body);
-  Result<void> issue(Instance& instance, Command& command, const Forward& body);
-  Result<void> issue(Instance& instance, Command& command, const MaskPage& body);
-  Result<void> issue(Instance& instance, Command& command, const CopyPage& body);
-  Result<void> issue(Instance& instance, Command& command, const ExportPages& body);
-  Result<void> issue(Instance& instance, Command& command, const ImportPages& body);
-  Result<void> issue(Instance& instance, Command& command, const UnexportPages& body);
-  Result<void> issue(Instance& instance, Command& command, const ListExports& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextPages& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextFromPages& body);
-  Result<void> issue(Instance& instance, Command& command, const GetNextDist& body);
-  Result<void> issue(Instance& instance, Command& command, const GetLogits& body);
-  Result<void> issue(Instance& instance, Command& command, const GetLogprobs& body);
-  Result<void> issue(Instance& instance, Command& command, const GetEntropy& body);
-  Result<void> issue(Instance& instance, Command& command, const GetEmbedding& body);
-  Result<void> issue(Instance& instance, Command& command, const GetNextDists& body);
-  Result<void> issue(Instance& instance, Command& command, const GetLogprobsOf& body);
-  Result<void> issue(Instance& instance, Command& command, const DrawTokens& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextCreate& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextAppend& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextFlush& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextForward& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextDraw& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextFork& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextEdit& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextDropRange& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextSplice& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextHint& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextBeyond& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextSave& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextOpen& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextKeep& body);
-  Result<void> issue(Instance& instance, Command& command, const SnapshotDelete& body);
-  Result<void> issue(Instance& instance, Command& command, const SnapshotList& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextDrop& body);
-  Result<void> issue(Instance& instance, Command& command, const Tokenize& body);
-  Result<void> issue(Instance& instance, Command& command, const Detokenize& body);
-  Result<void> issue(Instance& instance, Command& command, const ApplyChatTemplate& body);
-  Result<void> issue(Instance& instance, Command& command, const GetVocabulary& body);
-  Result<void> issue(Instance& instance, Command& command, const GetTokenKinds& body);
-  Result<void> issue(Instance& instance, Command& command, const CompileGrammar& body);
-  Result<void> issue(Instance& instance, Command& command, const CheckText& body);
-  // issue_draws.cc: matchers.
-  Result<void> issue(Instance& instance, Command& command, const CreateMatcher& body);
-  Result<void> issue(Instance& instance, Command& command, const ForkMatcher& body);
-  Result<void> issue(Instance& instance, Command& command, const AcceptTokens& body);
-  Result<void> issue(Instance& instance, Command& command, const RollBackMatcher& body);
-  Result<void> issue(Instance& instance, Command& command, const GetTokenMask& body);
-  Result<void> issue(Instance& instance, Command& command, const GetForcedTokens& body);
-  Result<void> issue(Instance& instance, Command& command, const DropMatcher& body);
-  Result<void> issue(Instance& instance, Command& command, const PutValue& body);
-  Result<void> issue(Instance& instance, Command& command, const GetValue& body);
-  Result<void> issue(Instance& instance, Command& command, const DeleteValue& body);
-  Result<void> issue(Instance& instance, Command& command, const ListKeys& body);
-  Result<void> issue(Instance& instance, Command& command, const DropFuture& body);
-
-  template <typename T>
-  Result<T*> find(Instance& instance, ObjectId id, ObjectKind kind);
-  // `List` is a vector of pointers to objects of that kind.
-  template <typename List>
-  Result<void> collect(Instance& instance, std::span<const ObjectId> ids, ObjectKind kind,
-                       const Scheduler* model, bool once, List& objects);
-  Result<void> check_new(Instance& instance, const std::vector<ObjectId>& ids);
-  Result<void> check_new_pages(Instance& instance, const std::vector<ObjectId>& ids);
-  // New pages of those ids, which the operation is to bring.
-  void make_pages(Operation& operation, const std::vector<ObjectId>& ids);
-  // A command on exports, in no queue.
-  Result<void> issue_by_name(Instance& instance, Command& command);
-  Result<void> start_text_job(Instance& instance, Command& command, ModelIndex model);
-  // An empty context of that id.
-  Result<Context*> make_context(Instance& instance, ObjectId id, QueueObject& queue);
-  // A command on one context and nothing else.
-  Operation* issue_on_context(Instance& instance, Command& command, Context& context);
-  Result<void> issue_alone(Instance& instance, Command& command, Context& context);
-  Result<void> issue_output(Instance& instance, Command& command, ObjectId queue, ObjectId embed);
-  // A list that is read at once.
-  Result<Operation*> make_reads(Instance& instance, Command& command, ObjectId queue,
-                                std::span<const ObjectId> embeds);
-  Result<void> use_matchers(Instance& instance, Operation& operation,
-                            const std::vector<ObjectId>& matchers);
-  Result<void> issue_on_matcher(Instance& instance, Command& command, ObjectId matcher);
-  Result<MatcherObject*> make_matcher(Instance& instance, ObjectId id, Scheduler& model,
-                                      std::shared_ptr<const inference::Grammar> grammar);
-  void drain();
+  void run(Operation& operation) override;
+  void drain() { table_.run_ready(); }
   bool is_device_busy() const;
   Instance* find_instance(InstanceId id) const;
   // What the instance has but no name points to any more.
   void drop_objects(Instance& instance);
-  void verify_weights(const Scheduler& scheduler) const;
+  void verify_weights(const Replica& replica) const;
+  void verify_replica(const Replica& replica) const;
   // All it has goes to others, now.
   void lose(Instance& instance, Error error);
 
@@ -216,9 +116,11 @@ class Controller final : public ControlPort {
   std::vector<ServedModel> models_;
   std::vector<ModelDescription> descriptions_;
   MatcherJobs matcher_jobs_;
-  std::vector<std::unique_ptr<Scheduler>> schedulers_;  // By model.
+  std::vector<std::unique_ptr<Replica>> replicas_;      // By model.
+  std::vector<std::unique_ptr<Scheduler>> schedulers_;  // Of each replica.
   TextJobs jobs_;
   StoreJobs store_jobs_;
+  Issuer issuer_;
   std::unordered_map<std::uint64_t, Instance*> by_id_;
   struct Tenant {
     TenantPages pages;

@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/resources/objects.h"
+#include "control/objects/instance.h"
 
 namespace quire::control {
 
@@ -47,8 +47,8 @@ class JobTurns {
                           .work = std::move(work)});
     by_owner_.insert({instance.id, future, id});
     waiting_[instance.tenant].insert(id);
-    ++instance.job_count;
-    instance.argument_bytes += argument_bytes;
+    ++instance.unfinished.job_count;
+    instance.unfinished.argument_bytes += argument_bytes;
   }
 
   // The next tenant's first job, which runs from now on. Empty: none waits.
@@ -164,8 +164,8 @@ class JobTurns {
     if (queue->second.empty()) waiting_.erase(queue);
   }
   static void uncount(const Job& job) {
-    --job.instance->job_count;
-    job.instance->argument_bytes -= job.argument_bytes;
+    --job.instance->unfinished.job_count;
+    job.instance->unfinished.argument_bytes -= job.argument_bytes;
   }
   void erase(typename Jobs::iterator job) {
     if (job->second.instance != nullptr) uncount(job->second);

@@ -113,7 +113,7 @@ class Program {
   }
   void end(Instance& instance) {
     turns_.forget_all(instance.id);
-    EXPECT_EQ(instance.job_count, 0u);
+    EXPECT_EQ(instance.unfinished.job_count, 0u);
     std::erase_if(
         jobs_, [&](const ModelJob& each) { return each.instance == instance.id && each.id == 0; });
     for (ModelJob& each : jobs_) {
@@ -132,8 +132,8 @@ class Program {
                         [&](const ModelJob& each) { return each.instance == instance.id; }));
       std::uint64_t bytes = 0;
       for (const ModelJob& each : jobs_) bytes += each.instance == instance.id ? 10 * each.work : 0;
-      EXPECT_EQ(instance.job_count, count);
-      EXPECT_EQ(instance.argument_bytes, bytes);
+      EXPECT_EQ(instance.unfinished.job_count, count);
+      EXPECT_EQ(instance.unfinished.argument_bytes, bytes);
       EXPECT_EQ(turns_.count_of(instance.id).count, count);
       EXPECT_EQ(turns_.count_of(instance.id).bytes, bytes);
     }

@@ -16,8 +16,8 @@
 #include <unordered_map>
 
 #include "control/controller/job_turns.h"
-#include "control/dispatcher/dispatcher.h"
-#include "control/scheduler/snapshot_disk.h"
+#include "control/objects/dispatcher.h"
+#include "control/objects/store_link.h"
 
 namespace quire::control {
 
@@ -46,7 +46,7 @@ class StoreJobs {
   static constexpr ModelIndex kNoModel{0xffff};
   void fill();
 
-  SnapshotDisk disk_;
+  StoreLink disk_;
   Dispatcher& dispatcher_;
   JobTurns<store::DiskJob> jobs_;
   std::unordered_map<std::uint64_t, std::uint64_t> on_disk_;  // Jobs there, by the disk's number.

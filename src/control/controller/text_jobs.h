@@ -14,12 +14,13 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "control/api/answer.h"
 #include "control/api/command.h"
 #include "control/api/helper_executor.h"
 #include "control/controller/completion_inbox.h"
 #include "control/controller/grammar_cache.h"
 #include "control/controller/job_turns.h"
-#include "control/dispatcher/dispatcher.h"
+#include "control/objects/dispatcher.h"
 #include "inference/api/grammar.h"
 #include "inference/api/text_codec.h"
 

@@ -133,7 +133,7 @@ TEST(TextJobs, ShortOnesAreAnsweredAtOnce) {
             (std::vector<std::uint32_t>{0, 97, 98}));
   EXPECT_EQ(std::get<Text>(fixture.answers.by_future.at(FutureId{2}).value()).bytes, "hi");
   EXPECT_TRUE(fixture.jobs.idle());
-  EXPECT_EQ(fixture.instance.job_count, 0u);
+  EXPECT_EQ(fixture.instance.unfinished.job_count, 0u);
 }
 
 TEST(TextJobs, LongOnesComeBackThroughTheInbox) {
@@ -145,12 +145,12 @@ TEST(TextJobs, LongOnesComeBackThroughTheInbox) {
                      {InstanceId{1}, FutureId{2}, ApplyChatTemplate{.request = "{}"}},
                      {.codec = &fixture.codec});
   EXPECT_TRUE(fixture.answers.by_future.empty());
-  EXPECT_EQ(fixture.instance.job_count, 2u);
+  EXPECT_EQ(fixture.instance.unfinished.job_count, 2u);
   fixture.help();
   EXPECT_EQ(std::get<Tokens>(fixture.answers.by_future.at(FutureId{1}).value()).ids.size(), 5000u);
   EXPECT_EQ(fixture.answers.by_future.at(FutureId{2}).error().code(), ErrorCode::NotSupported);
   EXPECT_TRUE(fixture.jobs.idle());
-  EXPECT_EQ(fixture.instance.job_count, 0u);
+  EXPECT_EQ(fixture.instance.unfinished.job_count, 0u);
 }
 
 TEST(TextJobs, MoreThanTheHelperHasWaitTheirTurnAndNoneIsLost) {
@@ -160,7 +160,7 @@ TEST(TextJobs, MoreThanTheHelperHasWaitTheirTurnAndNoneIsLost) {
     fixture.start_template(fixture.instance, index);
   }
   EXPECT_EQ(fixture.helper.jobs.size(), kOnHelper);
-  EXPECT_EQ(fixture.instance.job_count, kCount);
+  EXPECT_EQ(fixture.instance.unfinished.job_count, kCount);
   while (!fixture.jobs.idle()) fixture.help();
   EXPECT_EQ(fixture.answers.by_future.size(), kCount);
 }
@@ -171,11 +171,11 @@ TEST(TextJobs, AForgottenJobThatRunsIsNotAnsweredAndCountsUntilItIsDone) {
   fixture.start_template(fixture.instance, 2);
   fixture.start_template(fixture.other, 3);
   fixture.jobs.forget(InstanceId{1}, FutureId{1});
-  EXPECT_EQ(fixture.instance.job_count, 2u);
+  EXPECT_EQ(fixture.instance.unfinished.job_count, 2u);
   fixture.jobs.forget_all(InstanceId{2});
   EXPECT_EQ(fixture.other.job_count, 0u);
   fixture.help();
-  EXPECT_EQ(fixture.instance.job_count, 0u);
+  EXPECT_EQ(fixture.instance.unfinished.job_count, 0u);
   EXPECT_EQ(fixture.answers.by_future.size(), 1u);
   EXPECT_TRUE(fixture.has(2));
 }
@@ -188,7 +188,7 @@ TEST(TextJobs, AForgottenJobThatWaitsIsNeverDoneAndCountsNoMore) {
   for (std::uint32_t index = 1000; index < 2000; ++index) {
     fixture.start_template(fixture.instance, index);
     fixture.jobs.forget(InstanceId{1}, FutureId{index});
-    EXPECT_EQ(fixture.instance.job_count, kOnHelper);
+    EXPECT_EQ(fixture.instance.unfinished.job_count, kOnHelper);
   }
   fixture.help();
   EXPECT_TRUE(fixture.jobs.idle()) << "the helper was given what nobody waits for";

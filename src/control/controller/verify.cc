@@ -4,55 +4,23 @@
 #include <vector>
 
 #include "base/check.h"
+#include "control/contexts/away_pages.h"
 #include "control/controller/controller.h"
-#include "control/resources/away_pages.h"
+#include "control/objects/instance_objects.h"
 
 namespace quire::control {
 namespace {
 
-struct Objects {
-  std::vector<PageObject*> pages;
-  std::vector<EmbedObject*> embeds;
-  std::vector<Context*> contexts;
-};
-
-// Named ones, and those whose name is gone but whose last operation is still to come.
-Objects objects_of(const Instance& instance) {
-  Objects objects;
+// O5: the contexts that it lists are those among its objects.
+void audit_contexts(const Instance& instance) {
+  std::size_t count = 0;
   instance.objects.for_each([&](std::uint32_t, const ObjectEntry& entry) {
-    switch (entry.kind) {
-      case ObjectKind::Page:
-        objects.pages.push_back(static_cast<PageObject*>(entry.object));
-        break;
-      case ObjectKind::Embed:
-        objects.embeds.push_back(static_cast<EmbedObject*>(entry.object));
-        break;
-      case ObjectKind::Context: {
-        auto* context = static_cast<Context*>(entry.object);
-        QUIRE_CHECK(instance.contexts.at(context->index) == context, "O5");
-        objects.contexts.push_back(context);
-        break;
-      }
-      case ObjectKind::Queue:
-      case ObjectKind::Matcher:
-        break;
-    }
+    if (entry.kind != ObjectKind::Context) return;
+    auto* context = static_cast<Context*>(entry.object);
+    QUIRE_CHECK(instance.contexts.at(context->index) == context, "O5");
+    ++count;
   });
-  QUIRE_CHECK(instance.contexts.size() == objects.contexts.size(), "O5");
-  for (const Operation* each = instance.first; each != nullptr; each = each->instance_next) {
-    if (is<DeallocPages>(*each)) {
-      objects.pages.insert(objects.pages.end(), each->output_pages.begin(),
-                           each->output_pages.end());
-    } else if (is<DeallocEmbeds>(*each)) {
-      objects.embeds.insert(objects.embeds.end(), each->output_embeds.begin(),
-                            each->output_embeds.end());
-    } else if (is<ContextDrop>(*each)) {
-      objects.contexts.push_back(each->context);
-    } else if (is<ContextSave>(*each) && each->child != nullptr) {
-      objects.contexts.push_back(each->child);
-    }
-  }
-  return objects;
+  QUIRE_CHECK(instance.contexts.size() == count, "O5");
 }
 
 // The hold of a handle or of an export, and what a shared page may be.
@@ -71,30 +39,30 @@ void audit_page(const PageObject& page, const PageCache& cache, std::vector<std:
 }
 
 // What one instance holds of one model, added to the holds of each page.
-void audit_instance(const Instance& instance, const Scheduler& scheduler,
+void audit_instance(const Instance& instance, const Replica& replica,
                     std::vector<std::uint32_t>& holds, std::map<NodeId, std::uint32_t>& name_holds,
                     std::map<const FairShare*, std::uint32_t>& output_counts) {
-  const ModelResources& resources = scheduler.resources();
+  const ModelResources& resources = replica.resources;
   const PageCache& cache = resources.cache;
-  const PageLedger& ledger = instance.ledgers[static_cast<std::size_t>(scheduler.model())];
+  const PageLedger& ledger = replica.ledger(instance);
   std::set<PageId> held;
   std::size_t away_count = 0;
-  const Objects objects = objects_of(instance);
+  audit_contexts(instance);
+  const InstanceObjects objects = objects_of(instance);
   for (const PageObject* page : objects.pages) {
-    if (page->model != &scheduler || page->page == inference::kNoPage) continue;
+    if (page->replica != &replica || page->page == inference::kNoPage) continue;
     audit_page(*page, cache, holds, name_holds);
     held.insert(page->page);
   }
-  const auto model = static_cast<std::size_t>(scheduler.model());
   std::uint32_t output_count = 0;
   for (const EmbedObject* embed : objects.embeds) {
     QUIRE_CHECK(embed->instance == &instance, "S4");
-    output_count += embed->model == &scheduler && embed->state == EmbedState::Output;
+    output_count += embed->replica == &replica && embed->state == EmbedState::Output;
   }
   QUIRE_CHECK(ledger.output_count() == output_count, "S4");
-  output_counts[instance.shares[model]] += output_count;
+  output_counts[&replica.share(instance)] += output_count;
   for (const Context* context : objects.contexts) {
-    if (context->model != &scheduler || context->head == kNoNode) continue;
+    if (context->replica != &replica || context->head == kNoNode) continue;
     verify_context(*context, resources);
     verify_away(*context, ledger, resources);
     away_count += context->away_index != kNotAway;
@@ -123,14 +91,13 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
 
 }  // namespace
 
-void Controller::verify_weights(const Scheduler& scheduler) const {
-  const ColdPages& cold_pages = scheduler.resources().cache.cold_pages();
+void Controller::verify_weights(const Replica& replica) const {
+  const ColdPages& cold_pages = replica.resources.cache.cold_pages();
   for (const auto& [id, tenant] : tenants_) {
     QUIRE_CHECK(cold_pages.weight_of(TenantId{id}) == tenant.pages.options.weight, "S6");
   }
-  const auto model = static_cast<std::size_t>(scheduler.model());
   for (const auto& [order, instance] : table_.instances) {
-    QUIRE_CHECK(instance->shares[model]->weight == instance->tenant_pages->options.weight, "S6");
+    QUIRE_CHECK(replica.share(*instance).weight == instance->tenant_pages->options.weight, "S6");
   }
 }
 
@@ -143,11 +110,12 @@ void Controller::verify() const {
     const PendingCommands texts = jobs_.count_of(instance->id);
     const PendingCommands values = store_jobs_.count_of(instance->id);
     std::uint64_t bytes = texts.bytes + values.bytes;
-    for (const Operation* each = instance->first; each != nullptr; each = each->instance_next) {
+    for (const Operation* each = instance->unfinished.first; each != nullptr;
+         each = each->instance_next) {
       bytes += each->argument_bytes;
     }
-    QUIRE_CHECK(instance->job_count == texts.count + values.count, "J3");
-    QUIRE_CHECK(instance->argument_bytes == bytes, "J3, O3");
+    QUIRE_CHECK(instance->unfinished.job_count == texts.count + values.count, "J3");
+    QUIRE_CHECK(instance->unfinished.argument_bytes == bytes, "J3, O3");
     TenantPages& sum = tenants[instance->tenant_pages];
     sum.instance_count += 1;
     std::uint64_t page_count = 0;
@@ -161,41 +129,47 @@ void Controller::verify() const {
                     tenant.pages.instance_count == sum.instance_count,
                 "S3: what a tenant holds differs from a recount");
   }
-  for (const auto& scheduler : schedulers_) {
-    scheduler->verify();
-    verify_weights(*scheduler);
-    const PageCache& cache = scheduler->resources().cache;
-    std::vector<std::uint32_t> holds(cache.page_count(), 0);
-    std::map<NodeId, std::uint32_t> name_holds;
-    std::map<const FairShare*, std::uint32_t> output_counts;
-    for (const auto& [order, instance] : table_.instances) {
-      audit_instance(*instance, *scheduler, holds, name_holds, output_counts);
-    }
-    std::uint32_t embed_slot_count = 0;
-    for (const auto& [share, count] : output_counts) {
-      QUIRE_CHECK(share->output_count == count, "S4");
-      embed_slot_count += count;
-    }
-    table_.exports.for_each([&](const PageExport& each) {
-      if (each.model != scheduler.get()) return;
-      for (const PageObject* page : each.pages) audit_page(*page, cache, holds, name_holds);
-    });
-    for (const PageId page : scheduler->scratch_pages()) ++holds[static_cast<std::uint32_t>(page)];
-    scheduler->resources().tiers.for_each([&](NodeId node) { ++name_holds[node]; });
-    cache.trie().for_each([&](NodeId node) {
-      QUIRE_CHECK(cache.trie().name_hold_count(node) == name_holds[node],
-                  "I2: the holds of a name differ from a recount");
-      if (cache.is_root(node) || cache.trie().chain_hold_count(node) == 0) return;
-      const NodeId parent = cache.parent(node);
-      if (!cache.is_root(parent)) ++holds[static_cast<std::uint32_t>(cache.page_of(parent))];
-    });
-    for (std::uint32_t index = 0; index < cache.page_count(); ++index) {
-      QUIRE_CHECK(cache.pool().hold_count(PageId{index}) == holds[index],
-                  "I2: the holds of a page differ from a recount");
-    }
-    QUIRE_CHECK(scheduler->resources().embed_slots.taken_count() == embed_slot_count,
-                "S3: embed slots differ from a recount");
+  for (const auto& scheduler : schedulers_) scheduler->verify();
+  for (const auto& replica : replicas_) {
+    verify_weights(*replica);
+    verify_replica(*replica);
   }
+}
+
+// Holds of its pages and names, and its embed slots, equal a recount.
+void Controller::verify_replica(const Replica& replica) const {
+  const PageCache& cache = replica.resources.cache;
+  std::vector<std::uint32_t> holds(cache.page_count(), 0);
+  std::map<NodeId, std::uint32_t> name_holds;
+  std::map<const FairShare*, std::uint32_t> output_counts;
+  for (const auto& [order, instance] : table_.instances) {
+    audit_instance(*instance, replica, holds, name_holds, output_counts);
+  }
+  std::uint32_t embed_slot_count = 0;
+  for (const auto& [share, count] : output_counts) {
+    QUIRE_CHECK(share->output_count == count, "S4");
+    embed_slot_count += count;
+  }
+  table_.exports.for_each([&](const PageExport& each) {
+    if (each.replica != &replica) return;
+    for (const PageObject* page : each.pages) audit_page(*page, cache, holds, name_holds);
+  });
+  for (const PageId page : schedulers_[replica.place]->scratch_pages())
+    ++holds[static_cast<std::uint32_t>(page)];
+  replica.resources.tiers.for_each([&](NodeId node) { ++name_holds[node]; });
+  cache.trie().for_each([&](NodeId node) {
+    QUIRE_CHECK(cache.trie().name_hold_count(node) == name_holds[node],
+                "I2: the holds of a name differ from a recount");
+    if (cache.is_root(node) || cache.trie().chain_hold_count(node) == 0) return;
+    const NodeId parent = cache.parent(node);
+    if (!cache.is_root(parent)) ++holds[static_cast<std::uint32_t>(cache.page_of(parent))];
+  });
+  for (std::uint32_t index = 0; index < cache.page_count(); ++index) {
+    QUIRE_CHECK(cache.pool().hold_count(PageId{index}) == holds[index],
+                "I2: the holds of a page differ from a recount");
+  }
+  QUIRE_CHECK(replica.resources.embed_slots.taken_count() == embed_slot_count,
+              "S3: embed slots differ from a recount");
 }
 
 }  // namespace quire::control

@@ -37,7 +37,10 @@ PageMiss compare(const PageTrie& trie, NodeId node, const PageContent& content) 
   if (trie.is_opaque(node) && is_same_view) {
     miss.reason = MissReason::Opaque;
   } else {
-    miss.field = is_same_view ? PageField::Media : PageField::View;
+    const bool is_same_set = std::ranges::equal(content.adapters, trie.adapters(node));
+    miss.field = !is_same_view ? PageField::View
+                 : is_same_set ? PageField::Media
+                               : PageField::Adapters;
   }
   return miss;
 }
@@ -53,10 +56,12 @@ std::uint32_t likeness(const PageMiss& miss, std::uint32_t page_size) {
       return 2 * page_size;
     case PageField::Media:
       return 2 * page_size + 1;
+    case PageField::Adapters:
+      return 2 * page_size + 2;
     case PageField::None:
       break;
   }
-  return 2 * page_size + 2;
+  return 2 * page_size + 3;
 }
 
 std::optional<PageMiss> nearest_sibling(const PageCache& cache, NodeId parent,

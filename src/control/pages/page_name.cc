@@ -32,6 +32,7 @@ enum class Tag : std::uint8_t {
   Media,
   Nonce,
   Padding,
+  Adapters,
 };
 
 constexpr std::size_t kFieldHeader = 9;
@@ -92,6 +93,26 @@ class Encoder {
   std::vector<std::byte>& bytes_;
 };
 
+// Each run: its first slot, how many adapters, and of each the digest and the bits of the scale.
+void add_adapters(Encoder& encoder, std::span<const AdapterRun> runs) {
+  std::vector<std::uint32_t> words;
+  for (const AdapterRun& run : runs) {
+    words.push_back(run.first_slot);
+    words.push_back(static_cast<std::uint32_t>(run.set.size()));
+    for (const ScaledAdapter& each : run.set) {
+      for (std::size_t at = 0; at < each.digest.size(); at += 4) {
+        std::uint32_t word = 0;
+        for (std::size_t byte = 0; byte < 4; ++byte) {
+          word |= std::uint32_t{each.digest[at + byte]} << (8 * byte);
+        }
+        words.push_back(word);
+      }
+      words.push_back(std::bit_cast<std::uint32_t>(each.scale));
+    }
+  }
+  encoder.add_words(Tag::Adapters, std::span<const std::uint32_t>(words));
+}
+
 std::vector<std::byte> encoded_space(std::string_view domain, const PageNameSpace& space) {
   std::vector<std::byte> bytes;
   Encoder(bytes)
@@ -139,6 +160,9 @@ PageName PageNamer::page(const PageName& parent, const PageContent& content) con
   }
   if (!content.mask.empty()) encoder.add(Tag::Mask, std::as_bytes(content.mask));
   if (!content.media.empty()) encoder.add(Tag::Media, std::as_bytes(content.media));
+  if (!content.adapters.empty() && !is_planted(Fault::NameWithoutAdapter)) {
+    add_adapters(encoder, content.adapters);
+  }
   return Sha256(page_prefix_).add(bytes).finish();
 }
 

@@ -29,14 +29,31 @@ struct PageNameSpace {
   Digest sharing_domain{};
 };
 
+// One of the adapters under which a token was appended.
+struct ScaledAdapter {
+  Digest digest{};  // Over its matrices and scales.
+  float scale = 1.0f;
+  bool operator==(const ScaledAdapter&) const = default;
+};
+
+// Slots from `first_slot` on, up to the next run, whose tokens were appended under one set of
+// adapters: by rising digest, none twice, no scale zero. Empty: the base model.
+struct AdapterRun {
+  std::uint32_t first_slot = 0;
+  std::vector<ScaledAdapter> set;
+  bool operator==(const AdapterRun&) const = default;
+};
+
 // What one page holds: a token and a position for each slot. `mask` says which slots its tokens
 // could not see where that is not plain causal (empty otherwise), as slot_view.h encodes it;
-// `media` are the bytes behind slots that hold no token of the vocabulary.
+// `media` are the bytes behind slots that hold no token of the vocabulary; `adapters`, by rising slot,
+// the sets under which the tokens were appended, and nothing where all are of the base model.
 struct PageContent {
   std::span<const TokenId> tokens;
   std::span<const std::uint32_t> positions;
   std::span<const std::uint8_t> mask = {};
   std::span<const std::uint8_t> media = {};
+  std::span<const AdapterRun> adapters = {};
 };
 
 // Whether each position is the one before it plus one.

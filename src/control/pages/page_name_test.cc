@@ -23,10 +23,14 @@ struct Inputs {
   std::vector<std::uint32_t> positions{0, 1, 2, 3};
   std::vector<std::uint8_t> mask;
   std::vector<std::uint8_t> media;
+  std::vector<AdapterRun> adapters;
 
   PageName name() const {
-    return PageNamer(space).page(
-        parent, {.tokens = tokens, .positions = positions, .mask = mask, .media = media});
+    return PageNamer(space).page(parent, {.tokens = tokens,
+                                          .positions = positions,
+                                          .mask = mask,
+                                          .media = media,
+                                          .adapters = adapters});
   }
 };
 
@@ -59,6 +63,12 @@ TEST(PageName, EachInputChangesIt) {
       [](Inputs& in) { in.media = {1}; },
       [](Inputs& in) { in.mask = {1}, in.media = {2}; },
       [](Inputs& in) { in.positions = {1, 2, 3, 4}; },
+      [](Inputs& in) { in.adapters = {{0, {{{1}, 1.0f}}}}; },
+      [](Inputs& in) { in.adapters = {{1, {{{1}, 1.0f}}}}; },
+      [](Inputs& in) { in.adapters = {{0, {{{2}, 1.0f}}}}; },
+      [](Inputs& in) { in.adapters = {{0, {{{1}, 0.5f}}}}; },
+      [](Inputs& in) { in.adapters = {{0, {{{1}, 1.0f}, {{2}, 1.0f}}}}; },
+      [](Inputs& in) { in.adapters = {{0, {{{1}, 1.0f}}}, {2, {}}}; },
       // The same bytes, parted otherwise: lengths are part of the encoding.
       [](Inputs& in) { in.space.numerics_id = "scalar 11", in.space.rope = "0000"; },
       [](Inputs& in) { in.tokens.pop_back(); },

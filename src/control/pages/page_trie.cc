@@ -88,6 +88,17 @@ std::span<const std::uint8_t> PageTrie::mask(NodeId node) const {
   return entry.unusual->mask;
 }
 
+std::span<const AdapterRun> PageTrie::adapters(NodeId node) const {
+  const Node& entry = at(node);
+  if (!entry.unusual) return {};
+  return entry.unusual->adapters;
+}
+
+bool PageTrie::is_recordable(NodeId node) const {
+  const Node& entry = at(node);
+  return !entry.unusual || (entry.unusual->media.empty() && entry.unusual->adapters.empty());
+}
+
 std::uint64_t PageTrie::hash_below(std::uint64_t parent, const PageContent& content) const {
   std::uint64_t hash = mix(options_.hash_key ^ kMixFirst, parent ^ kMixSecond);
   const auto slot = [&content](std::size_t index) {
@@ -103,6 +114,13 @@ std::uint64_t PageTrie::hash_below(std::uint64_t parent, const PageContent& cont
   if (index < content.tokens.size()) hash = mix(slot(index) ^ key, hash);
   for (const auto bytes : {content.mask, content.media}) {
     for (const std::uint8_t byte : bytes) hash = mix(hash ^ byte, kMixFirst ^ options_.hash_key);
+  }
+  for (const AdapterRun& run : content.adapters) {
+    hash = mix(hash ^ run.first_slot, run.set.size() ^ kMixSecond ^ options_.hash_key);
+    for (const ScaledAdapter& each : run.set) {
+      for (const std::uint8_t byte : each.digest) hash = mix(hash ^ byte, kMixSecond);
+      hash = mix(hash ^ std::bit_cast<std::uint32_t>(each.scale), kMixSecond);
+    }
   }
   return cut(mix(hash, kMixFirst));
 }
@@ -120,12 +138,13 @@ bool PageTrie::holds(NodeId node, NodeId parent, const PageContent& content) con
   const Node& entry = at(node);
   if (entry.parent != parent || !is_equal(content.tokens, tokens(node))) return false;
   if (!entry.unusual) {
-    return content.mask.empty() && content.media.empty() &&
+    return content.mask.empty() && content.media.empty() && content.adapters.empty() &&
            content.positions.front() == entry.position_first && is_consecutive(content.positions);
   }
   return is_equal(content.positions, positions(node)) &&
          is_equal(content.mask, entry.unusual->mask) &&
-         is_equal(content.media, entry.unusual->media);
+         is_equal(content.media, entry.unusual->media) &&
+         is_equal(content.adapters, entry.unusual->adapters);
 }
 
 NodeId PageTrie::find(NodeId parent, const PageContent& content) const {
@@ -152,13 +171,14 @@ NodeId PageTrie::make_child(NodeId parent, const PageContent& content) {
   node.root = at(parent).root;
   std::copy(content.tokens.begin(), content.tokens.end(), tokens_of(id));
   node.position_first = content.positions.front();
-  const bool is_usual =
-      is_consecutive(content.positions) && content.mask.empty() && content.media.empty();
+  const bool is_usual = is_consecutive(content.positions) && content.mask.empty() &&
+                        content.media.empty() && content.adapters.empty();
   if (!is_usual) {
     node.unusual = std::make_unique<Unusual>(
         Unusual{.positions = {content.positions.begin(), content.positions.end()},
                 .mask = {content.mask.begin(), content.mask.end()},
-                .media = {content.media.begin(), content.media.end()}});
+                .media = {content.media.begin(), content.media.end()},
+                .adapters = {content.adapters.begin(), content.adapters.end()}});
   }
   return id;
 }
@@ -290,7 +310,8 @@ void PageTrie::verify() const {
                                 .mask = mask(each),
                                 .media = node.unusual
                                              ? std::span<const std::uint8_t>(node.unusual->media)
-                                             : std::span<const std::uint8_t>()};
+                                             : std::span<const std::uint8_t>(),
+                                .adapters = adapters(each)};
       QUIRE_CHECK(find(node.parent, content) == each, "T2");
     }
   }

@@ -117,6 +117,10 @@ class PageTrie {
   std::span<const TokenId> tokens(NodeId node) const;
   std::vector<std::uint32_t> positions(NodeId node) const;
   std::span<const std::uint8_t> mask(NodeId node) const;
+  // Under which adapters its tokens were appended; empty: all under none.
+  std::span<const AdapterRun> adapters(NodeId node) const;
+  // Whether it holds nothing but what a record of the store has room for (store/records.h).
+  bool is_recordable(NodeId node) const;
   std::uint32_t child_count(NodeId node) const { return at(node).child_count; }
   std::uint32_t name_hold_count(NodeId node) const { return at(node).name_hold_count; }
   // Roots included.
@@ -147,11 +151,12 @@ class PageTrie {
       return word;
     }
   };
-  // What few pages have: positions that do not rise by one, a mask, media.
+  // What few pages have: positions that do not rise by one, a mask, media, adapters.
   struct Unusual {
     std::vector<std::uint32_t> positions;
     std::vector<std::uint8_t> mask;
     std::vector<std::uint8_t> media;
+    std::vector<AdapterRun> adapters;
   };
   struct alignas(64) Node {
     NodeId parent = kNoNode;

@@ -18,28 +18,12 @@
 #include <span>
 #include <vector>
 
-#include "control/resources/objects.h"
-#include "control/scheduler/fair_shares.h"
+#include "control/batches/ready_queue.h"
+#include "control/objects/fair_shares.h"
 
 namespace quire::control {
 
 inline constexpr std::uint8_t kOverdueLevel = static_cast<std::uint8_t>(Priority::High) + 1;
-inline constexpr std::uint64_t kNotSeen = 0;
-
-// An operation that is ready, with what its order depends on.
-struct Candidate {
-  Ref<Operation> operation{};
-  FairShare* share = nullptr;  // Lives while the operation does.
-  std::uint64_t age = 0;
-  std::uint64_t deadline_ns = kNoDeadline;
-  std::uint64_t since_ns = kNotSeen;  // It is ready and has got no rows since then.
-  std::uint32_t slot_count = 0;       // That its next row attends to, about.
-  std::uint32_t row_count = 0;        // At most, where it is decoding; 0: it needs none.
-  Priority priority = Priority::Normal;
-  std::uint8_t level = 0;
-  bool is_prefill = false;
-  bool is_host = false;  // Needs no device, and waits for one who is there.
-};
 
 enum class Turn : std::uint8_t { Decode, Owed, Prefill, Both };
 

@@ -70,7 +70,8 @@ bool PageTiers::is_to_be_read(NodeId node) const {
 }
 
 bool PageTiers::fits_disk(NodeId node) const {
-  return cache_.trie().mask(node).size() <= options_.disk_view_bytes_max;
+  const PageTrie& trie = cache_.trie();
+  return trie.mask(node).size() <= options_.disk_view_bytes_max && trie.is_recordable(node);
 }
 
 void PageTiers::touch(NodeId node) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/resources/context.h"
+#include "control/contexts/context.h"
 
 namespace quire {
 namespace {

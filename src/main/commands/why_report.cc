@@ -14,11 +14,12 @@ using control::PageField;
 constexpr std::array<const char*, 8> kReasons = {"never-seen",  "differs",      "evicted",
                                                  "not-in-pool", "other-domain", "opaque",
                                                  "in-flight",   "off"};
-constexpr std::array<const char*, 5> kFields = {"none", "tokens", "positions", "view", "media"};
+constexpr std::array<const char*, 6> kFields = {"none", "tokens", "positions",
+                                                "view", "media",  "adapters"};
 constexpr std::array<const char*, 5> kHints = {"none", "done", "will-resume", "shared-prefix",
                                                "keep"};
 static_assert(static_cast<std::size_t>(MissReason::Off) + 1 == kReasons.size());
-static_assert(static_cast<std::size_t>(PageField::Media) + 1 == kFields.size());
+static_assert(static_cast<std::size_t>(PageField::Adapters) + 1 == kFields.size());
 static_assert(static_cast<std::size_t>(EvictionHint::Keep) + 1 == kHints.size());
 
 nlohmann::json miss_json(const WhyMiss& miss) {

@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "control/api/control_port.h"
-#include "control/scheduler/miss_log.h"
+#include "control/objects/miss_log.h"
 
 namespace quire {
 

@@ -52,6 +52,8 @@ std::string differs_text(const WhyMiss& miss) {
       return "a page has its tokens, but they saw other slots: a range was dropped or masked";
     case PageField::Media:
       return "a page has its tokens, but other media";
+    case PageField::Adapters:
+      return "a page has its tokens, but under other adapters";
     case PageField::None:
       break;
   }

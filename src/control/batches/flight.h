@@ -1,0 +1,92 @@
+#pragma once
+// Flight says who is told what when a batch completes: a record for each of its passes and of its
+// distributions, in the order of the batch.
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "base/slab.h"
+#include "control/batches/step_model.h"
+#include "control/objects/instance.h"
+#include "inference/api/batch.h"
+
+namespace quire::control {
+
+struct Flight;
+struct PassRecord;
+struct ReadRecord;
+
+// Who hears of a pass when its batch is done.
+class PassOwner {
+ public:
+  virtual ~PassOwner() = default;
+  virtual void passed(const Flight& flight, PassRecord& pass, Result<void> outcome) = 0;
+};
+
+// Who hears of a distribution, or of a draw. The record's operation lives.
+class ReadOwner {
+ public:
+  virtual ~ReadOwner() = default;
+  virtual void read(const ReadRecord& record, Result<inference::Distribution> outcome) = 0;
+};
+
+struct PageWrite {
+  Ref<PageObject> page;
+  std::uint32_t bits = 0;
+};
+
+// Of a low-level forward.
+struct ForwardRecord {
+  std::vector<PageWrite> writes{};
+  std::vector<std::uint32_t> reads_passes{};  // Passes of this batch whose slots it sees.
+  std::vector<PageId> scratch{};              // Pages that end with the pass.
+  inference::SequenceId sequence{};           // Likewise.
+};
+
+struct PassRecord {
+  PassOwner* owner = nullptr;
+  Ref<Operation> operation{};
+  Ref<Context> context{};                      // Of a context's pass, while it lives.
+  std::uint32_t forward = inference::kNoSlot;  // Index into Flight::forwards, of a forward's.
+  std::uint32_t output_first = 0;              // Into Flight::outputs.
+  std::uint32_t output_count = 0;
+  std::uint32_t draft_count = 0;  // Of its rows the last ones, which may have to go again.
+  bool is_last = false;           // Of its operation.
+  bool has_failed = false;
+};
+
+struct ReadRecord {
+  ReadOwner* owner = nullptr;
+  Ref<Operation> operation{};
+  inference::DistributionKind kind{};
+  std::uint32_t pass = inference::kNoSlot;  // Of this batch, whose output it is.
+  std::uint32_t place = 0;                  // Among the requests of its operation.
+  std::uint32_t draft_count = 0;            // Of that pass.
+};
+
+// For whom a page is loaded.
+enum class LoadOwner : std::uint8_t { Tiers, Opens };
+
+struct Flight {
+  BatchId id{};
+  std::vector<PassRecord> passes;
+  std::vector<ForwardRecord> forwards;
+  std::vector<Ref<EmbedObject>> outputs;
+  std::vector<ReadRecord> reads;
+  StepModel::Step step;               // Without its time.
+  std::vector<LoadOwner> loads;       // For each load of the batch.
+  std::uint32_t tier_save_count = 0;  // Saves before those of snapshots.
+
+  std::uint32_t row_count() const { return step.decode_row_count + step.prefill_row_count; }
+  void clear() {  // Buffers keep their capacity.
+    passes.clear();
+    forwards.clear();
+    outputs.clear();
+    reads.clear();
+    step = {};
+    loads.clear();
+    tier_save_count = 0;
+  }
+};
+
+}  // namespace quire::control

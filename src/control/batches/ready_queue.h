@@ -1,0 +1,107 @@
+#pragma once
+// ReadyQueue holds the operations that can go into a batch, with what their order needs.
+//
+// Thread   engine thread only.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "control/contexts/context.h"
+#include "control/objects/command_kinds.h"
+#include "control/objects/replica.h"
+
+namespace quire::control {
+
+inline constexpr std::uint64_t kNotSeen = 0;
+
+// An operation that is ready, with what its order depends on.
+struct Candidate {
+  Ref<Operation> operation{};
+  FairShare* share = nullptr;  // Lives while the operation does.
+  std::uint64_t age = 0;
+  std::uint64_t deadline_ns = kNoDeadline;
+  std::uint64_t since_ns = kNotSeen;  // It is ready and has got no rows since then.
+  std::uint32_t slot_count = 0;       // That its next row attends to, about.
+  std::uint32_t row_count = 0;        // At most, where it is decoding; 0: it needs none.
+  Priority priority = Priority::Normal;
+  std::uint8_t level = 0;
+  bool is_prefill = false;
+  bool is_host = false;  // Needs no device, and waits for one who is there.
+};
+
+// What goes by name has no queue.
+inline Priority priority_of(const Operation& operation) {
+  return operation.queue != nullptr ? operation.queue->priority : Priority::Normal;
+}
+
+// Rows that it may need: an upper bound, as what is found in the trie needs none.
+inline std::uint32_t row_count_of(const Operation& operation, std::uint32_t page_size) {
+  if (const Context* context = operation.context) {
+    const bool may_have_lost_all = context->is_suspended;
+    const std::size_t drafts = operation.read != nullptr ? operation.read->drafts.size() : 0;
+    return queued_count(*context) +
+           static_cast<std::uint32_t>(operation.requeries.size() + drafts) +
+           (may_have_lost_all ? context->committed_count * page_size : 0);
+  }
+  return static_cast<std::uint32_t>(operation.input_embeds.size()) - operation.done_count;
+}
+// Slots that its next row attends to, about.
+inline std::uint32_t slot_count_of(const Operation& operation, std::uint32_t page_size) {
+  if (const Context* context = operation.context) {
+    return context->committed_count * page_size + context->written_count;
+  }
+  return static_cast<std::uint32_t>(operation.input_pages.size()) * page_size;
+}
+
+class ReadyQueue {
+ public:
+  // An operation of at most `decode_row_count_max` rows is decoding.
+  ReadyQueue(const Replica& replica, std::uint32_t decode_row_count_max)
+      : replica_(replica), decode_row_count_max_(decode_row_count_max) {}
+
+  Candidate candidate_of(Operation& operation) const;
+  bool is_prefill(std::uint32_t row_count) const { return row_count > decode_row_count_max_; }
+  void add(Operation& operation) { all_.push_back(candidate_of(operation)); }
+  void add(const Candidate& candidate) { all_.push_back(candidate); }
+  // Where transfers leave the operations that they let go on, until add_woken().
+  std::vector<Ref<Operation>>& woken() { return woken_; }
+  void add_woken();
+
+  std::size_t size() const { return all_.size(); }
+  bool is_empty() const { return all_.empty(); }
+  Candidate& operator[](std::size_t index) { return all_[index]; }
+  // Those whose operations have ended count no more.
+  void forget_ended() {
+    std::erase_if(all_, [](const Candidate& each) { return each.operation.get() == nullptr; });
+  }
+  // All of them, into `taken`, whose memory the queue goes on with.
+  void take_all(std::vector<Candidate>& taken) {
+    taken.clear();
+    taken.swap(all_);
+  }
+
+ private:
+  const Replica& replica_;
+  const std::uint32_t decode_row_count_max_;
+  std::vector<Candidate> all_;
+  std::vector<Ref<Operation>> woken_;
+};
+
+inline Candidate ReadyQueue::candidate_of(Operation& operation) const {
+  const std::uint32_t page_size = replica_.resources.cache.page_size();
+  const bool is_host = !needs_any(operation, needs::Batch);
+  const bool has_rows = needs_any(operation, needs::Rows);
+  const std::uint32_t row_count = has_rows ? row_count_of(operation, page_size) : 0;
+  return {.operation = Ref<Operation>(&operation),
+          .share = &replica_.share(*operation.instance),
+          .age = operation.age,
+          .deadline_ns = operation.instance->limits.deadline_ns,
+          .since_ns = operation.ready_since_ns,
+          .slot_count = has_rows ? slot_count_of(operation, page_size) : 0,
+          .row_count = row_count,
+          .priority = priority_of(operation),
+          .is_prefill = is_prefill(row_count),
+          .is_host = is_host};
+}
+
+}  // namespace quire::control

@@ -1,0 +1,28 @@
+#include "control/contexts/context_fetch.h"
+
+#include <algorithm>
+
+#include "control/contexts/context_parts.h"
+
+namespace quire::control {
+
+std::vector<NodeId> find_on_tiers(const Context& context, const ModelResources& resources,
+                                  std::uint32_t page_count_max) {
+  std::vector<NodeId> run;
+  // A page that is partly written is finished sooner than fetched.
+  if (!resources.tiers.is_on() || context.has_unnamed_start || context.written_count > 0) {
+    return run;
+  }
+  const std::uint32_t page_size = page_size_of(resources);
+  const std::uint32_t count = std::min(page_count_max, tail_token_count(context) / page_size);
+  NodeId parent = context.head;
+  while (run.size() < count) {
+    const TailPage page(context, page_size, static_cast<std::uint32_t>(run.size()));
+    const PageMatch match = resources.cache.find(parent, page.content());
+    if (match.state != MatchState::Named || !resources.tiers.has(match.node)) break;
+    run.push_back(parent = match.node);
+  }
+  return run;
+}
+
+}  // namespace quire::control

@@ -1,0 +1,278 @@
+#include "control/contexts/context_pages.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "control/contexts/context_parts.h"
+
+namespace quire::control {
+
+using inference::TokenId;
+
+namespace {
+
+// `visible`: slots that the context did not drop. The others may never have been written, so that
+// their bytes may be anybody's: the handle does not have them, and no mask brings them.
+void describe(PageObject& page, std::vector<std::uint32_t> positions, std::uint32_t written_count,
+              std::uint32_t visible) {
+  page.is_shared = true;
+  page.written = slot_bits(0, written_count) & visible;
+  page.positions = std::move(positions);
+  page.position_min = *std::min_element(page.positions.begin(), page.positions.end());
+}
+
+void share_node(PageObject& page, ModelResources& resources, NodeId node,
+                std::uint32_t written_count, std::uint32_t visible) {
+  PageCache& cache = resources.cache;
+  cache.hold_page(node);
+  page.page = cache.page_of(node);
+  page.node = node;
+  describe(page, cache.trie().positions(node), written_count, visible);
+}
+
+// The partly filled page that the next token goes to.
+void share_tail(Context& context, PageObject& page, ModelResources& resources,
+                std::uint32_t visible) {
+  PageCache& cache = resources.cache;
+  const std::uint32_t page_size = page_size_of(resources);
+  if (context.boundary != kNoNode) {
+    share_node(page, resources, context.boundary, context.written_count, visible);
+    return;
+  }
+  page.page = context.tail.front();
+  cache.seal(page.page);
+  cache.retain(page.page);
+  std::vector<std::uint32_t> positions(page_size);
+  std::iota(positions.begin(), positions.end(), context.committed_count * page_size);
+  describe(page, std::move(positions), context.written_count, visible);
+  if (context.has_unnamed_start || !context.view.is_plain()) return;
+  page.above = context.head;
+  cache.hold_name(page.above);
+  const auto first = context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first);
+  page.tokens.assign(first, first + context.written_count);
+}
+
+// The tokens that the handle knows its page to hold; none where it does not know.
+std::span<const TokenId> known_tokens(const PageObject& page, const PageCache& cache) {
+  if (page.node == kNoNode) return page.tokens;
+  return cache.trie().tokens(page.node).first(
+      static_cast<std::size_t>(std::popcount(page.written)));
+}
+
+Error bad_page(std::size_t index, ErrorCode code, const std::string& what) {
+  return Error(code, "pages[" + std::to_string(index) + "] " + what);
+}
+
+// How many tokens page `index` of `count` holds.
+Result<std::uint32_t> check_page(const PageObject& page, std::size_t index, std::size_t count,
+                                 std::uint32_t page_size) {
+  if (page.page == inference::kNoPage) {
+    return bad_page(index, ErrorCode::NoFreePage, "was never allocated");
+  }
+  const auto written = static_cast<std::uint32_t>(std::countr_one(page.written));
+  const bool is_last = index + 1 == count;
+  if (written == 0 || (written < page_size && !is_last)) {
+    return bad_page(index, ErrorCode::PageNotFull,
+                    "holds " + std::to_string(written) + " of " + std::to_string(page_size) +
+                        " tokens" + (written == 0 ? "" : ", and others follow"));
+  }
+  if (page.written != slot_bits(0, written)) {
+    return bad_page(index, ErrorCode::PageNotFull,
+                    "has a slot that was not written before one that was");
+  }
+  for (std::uint32_t slot = 0; slot < written; ++slot) {
+    const std::uint64_t position = std::uint64_t{index} * page_size + slot;
+    if (page.positions[slot] == position) continue;
+    return bad_page(index, ErrorCode::InvalidArgument,
+                    "holds position " + std::to_string(page.positions[slot]) + " in slot " +
+                        std::to_string(slot) + "; in a context it would be " +
+                        std::to_string(position));
+  }
+  return written;
+}
+
+Result<void> check_known(std::span<const TokenId> known, std::span<const std::uint32_t> given,
+                         std::uint32_t token_first) {
+  for (std::size_t each = 0; each < known.size(); ++each) {
+    if (static_cast<std::uint32_t>(known[each]) == given[each]) continue;
+    return Error(ErrorCode::InvalidArgument,
+                 "tokens[" + std::to_string(token_first + each) + "]: the page holds another one");
+  }
+  return {};
+}
+
+// Pages from the first on that are what comes next below the page before them, and whose tokens
+// alone say what they hold. One written under a mask would need a view that says so: a context that
+// could be suspended would compute it without.
+std::uint32_t attachable_count(std::span<PageObject* const> pages, NodeId above,
+                               const PageCache& cache) {
+  std::uint32_t count = 0;
+  for (const PageObject* page : pages) {
+    const bool is_committed = page->node != kNoNode && cache.parent(page->node) == above &&
+                              cache.trie().mask(page->node).empty();
+    const bool is_next = page->node == kNoNode && page->above == above && !page->tokens.empty();
+    if (!is_committed && !is_next) break;
+    above = page->node;
+    ++count;
+  }
+  return count;
+}
+
+// Builds a context page by page.
+class Adoption {
+ public:
+  Adoption(Context& context, ModelResources& resources, PageLedger& ledger,
+           std::vector<inference::PageCopy>& copies)
+      : context_(context), resources_(resources), ledger_(ledger), copies_(copies) {}
+
+  void attach(const PageObject& page, std::span<const TokenId> tokens) {
+    if (tokens.size() == page_size_of(resources_)) {
+      hold_committed(context_, resources_, page.node);
+      push_committed(context_, resources_, ledger_, page.node);
+      return;
+    }
+    PageCache& cache = resources_.cache;
+    if (page.node != kNoNode) {
+      cache.hold_page(page.node);
+      context_.boundary = page.node;
+      context_.has_unnamed_start = cache.trie().is_opaque(page.node);
+    } else {
+      cache.retain(page.page);
+    }
+    begin_tail(page.page, tokens);
+  }
+
+  void copy(const PageObject& page, std::span<const TokenId> tokens) {
+    PageCache& cache = resources_.cache;
+    const std::uint32_t page_size = page_size_of(resources_);
+    std::vector<PageId> own;
+    QUIRE_CHECK(cache.take(1, own), "adopted without room");
+    append_copies(page.page, own.front(), page.written, copies_);
+    if (tokens.size() < page_size) {
+      context_.has_unnamed_start = true;
+      begin_tail(own.front(), tokens);
+      return;
+    }
+    const PageContent content{.tokens = tokens, .positions = page.positions};
+    const NodeId node =
+        cache.commit(own.front(), context_.head, content, HoldKind::Chain, /*is_opaque=*/true);
+    push_committed(context_, resources_, ledger_, node);
+  }
+
+ private:
+  void begin_tail(PageId page, std::span<const TokenId> tokens) {
+    ledger_.acquire(page);
+    context_.tail.assign(1, page);
+    context_.tokens.assign(tokens.begin(), tokens.end());
+    context_.token_first = 0;
+    context_.written_count = static_cast<std::uint32_t>(tokens.size());
+  }
+
+  Context& context_;
+  ModelResources& resources_;
+  PageLedger& ledger_;
+  std::vector<inference::PageCopy>& copies_;
+};
+
+// What handles leave out of their view is dropped.
+void drop_masked(Context& context, ModelResources& resources, PageLedger& ledger,
+                 std::span<PageObject* const> pages) {
+  const std::uint32_t page_size = page_size_of(resources);
+  SlotSet slots;
+  for (std::size_t index = 0; index < pages.size(); ++index) {
+    std::uint32_t masked = pages[index]->written & ~pages[index]->view;
+    while (masked != 0) {
+      const auto first = static_cast<std::uint32_t>(std::countr_zero(masked));
+      const auto count = static_cast<std::uint32_t>(std::countr_one(masked >> first));
+      const std::uint32_t begin = static_cast<std::uint32_t>(index) * page_size + first;
+      slots.add({begin, begin + count});
+      masked &= ~slot_bits(first, count);
+    }
+  }
+  drop_slots(context, resources, ledger, slots);
+}
+
+}  // namespace
+
+std::uint32_t shareable_page_count(const Context& context, const ModelResources& resources) {
+  return held_committed_count(context) + written_tail_count(context, page_size_of(resources));
+}
+
+SharedPages share_pages(Context& context, ModelResources& resources, PageLedger& ledger,
+                        std::uint32_t first, std::span<PageObject* const> pages) {
+  QUIRE_CHECK(!context.is_in_flight && !context.is_suspended, "shared under a batch");
+  const std::uint32_t page_size = page_size_of(resources);
+  while (context.written_count >= page_size && !context.tail.empty()) {
+    commit_first(context, resources, ledger);
+  }
+  const std::vector<WindowPage> held = held_pages(context, resources.cache, first);
+  const SlotSet& dropped = context.view.dropped();
+  SharedPages shared;
+  for (std::size_t each = 0; each < pages.size(); ++each) {
+    PageObject& page = *pages[each];
+    const std::uint32_t index = each < held.size() ? held[each].index : context.committed_count;
+    const std::uint32_t visible = dropped.visible_bits(index * page_size, page_size);
+    if (each < held.size()) {
+      share_node(page, resources, held[each].node, page_size, visible);
+    } else {
+      share_tail(context, page, resources, visible);
+    }
+    ledger.acquire(page.page);
+    shared.all.push_back({.index = index, .written = page.written});
+  }
+  return shared;
+}
+
+Result<void> check_pages(std::span<PageObject* const> pages, std::span<const std::uint32_t> tokens,
+                         const ModelResources& resources) {
+  const std::uint32_t page_size = page_size_of(resources);
+  std::uint64_t count = 0;
+  for (std::size_t index = 0; index < pages.size(); ++index) {
+    count += TRY(check_page(*pages[index], index, pages.size(), page_size));
+  }
+  if (count != tokens.size()) {
+    return Error(ErrorCode::InvalidArgument, "the pages hold " + std::to_string(count) +
+                                                 " tokens; " + std::to_string(tokens.size()) +
+                                                 " are given");
+  }
+  std::uint32_t first = 0;
+  for (const PageObject* page : pages) {
+    const std::span<const TokenId> known = known_tokens(*page, resources.cache);
+    TRY(check_known(known, tokens.subspan(first), first));
+    first += page_size;
+  }
+  return {};
+}
+
+std::uint32_t pages_to_copy(std::span<PageObject* const> pages, NodeId root,
+                            const ModelResources& resources) {
+  return static_cast<std::uint32_t>(pages.size()) - attachable_count(pages, root, resources.cache);
+}
+
+void adopt_pages(Context& context, ModelResources& resources, PageLedger& ledger,
+                 std::span<PageObject* const> pages, std::span<const std::uint32_t> tokens,
+                 std::vector<inference::PageCopy>& copies) {
+  const std::uint32_t page_size = page_size_of(resources);
+  QUIRE_CHECK(context.committed_count == 0 && context.tokens.empty(), "adopted twice");
+  const std::uint32_t attachable = attachable_count(pages, context.head, resources.cache);
+  Adoption adoption(context, resources, ledger, copies);
+  std::vector<TokenId> held;
+  for (std::size_t index = 0; index < pages.size(); ++index) {
+    const std::size_t first = index * page_size;
+    const std::size_t count = std::min<std::size_t>(page_size, tokens.size() - first);
+    held.clear();
+    for (const std::uint32_t token : tokens.subspan(first, count)) held.push_back(TokenId{token});
+    if (index < attachable) {
+      adoption.attach(*pages[index], held);
+    } else {
+      adoption.copy(*pages[index], held);
+    }
+  }
+  drop_masked(context, resources, ledger, pages);
+}
+
+}  // namespace quire::control

@@ -1,0 +1,22 @@
+#pragma once
+// What a saved context says beside its pages and tokens: which slots were dropped and when, and
+// what the program said of it. A few bytes, opaque to the store.
+//
+// Layout, little endian: version (1 byte, 1); flags (1: beyond_context, 2: has_unnamed_start);
+// hint kind (1); hint seconds (4); then the view as SlotView::serialise() gives it.
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "control/objects/instance.h"
+
+namespace quire::control {
+
+std::vector<std::byte> encode_context_state(const Context& context);
+// Into a context that will hold `length` written tokens. Corrupted for bytes that are not such a
+// state; nothing has changed then.
+Result<void> decode_context_state(std::span<const std::byte> bytes, std::uint32_t length,
+                                  Context& context);
+
+}  // namespace quire::control

@@ -1,0 +1,99 @@
+#pragma once
+// Instance: what one running program owns, by handle, and what is counted of it.
+//
+// Thread   engine thread only.
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/flat_map.h"
+#include "base/result.h"
+#include "control/api/control_port.h"
+#include "control/objects/operation.h"
+#include "control/objects/page_ledger.h"
+
+namespace quire::control {
+
+struct FairShare;
+
+enum class ObjectKind : std::uint8_t { Queue, Page, Embed, Context, Matcher };
+
+// What goes by name has no object: exports, imports and unexports of one instance take effect in
+// the order in which they were issued.
+struct NameOrder {
+  Ref<Operation> last_operation;
+};
+
+struct ObjectEntry {
+  ObjectKind kind = ObjectKind::Page;
+  void* object = nullptr;  // QueueObject, PageObject, EmbedObject, Context or MatcherObject.
+};
+
+// What an instance has asked for and was not answered yet.
+struct UnfinishedWork {
+  Operation* first = nullptr;  // Operations in order of issue.
+  Operation* last = nullptr;
+  std::uint64_t argument_bytes = 0;  // Of the operations and jobs counted here.
+  std::uint32_t operation_count = 0;
+  std::uint32_t job_count = 0;  // Of text and of the store.
+
+  std::uint32_t count() const { return operation_count + job_count; }
+};
+
+// Objects that its program may name.
+struct HeldCounts {
+  std::uint32_t queues = 0;
+  std::uint32_t contexts = 0;
+  std::uint32_t embeds = 0;
+  std::uint32_t pages = 0;  // Low-level handles, allocated or to come.
+};
+
+// What it has in a batch that has no row: reads and copies.
+struct RowlessParts {
+  std::uint32_t batch = 0;  // The latest that took one,
+  std::uint32_t count = 0;  // and how many it took.
+};
+
+struct alignas(64) Instance {
+  void add_context(ObjectId name, Context& context) {
+    context.index = static_cast<std::uint32_t>(contexts.size());
+    contexts.push_back(&context);
+    objects[static_cast<std::uint32_t>(name)] = {ObjectKind::Context, &context};
+  }
+  void remove_context(ObjectId name, Context& context) {
+    objects.erase(static_cast<std::uint32_t>(name));
+    contexts[context.index] = contexts.back();
+    contexts[context.index]->index = context.index;
+    contexts.pop_back();
+  }
+
+  std::uint32_t generation = 0;
+  InstanceId id{};
+  TenantId tenant{};
+  std::uint64_t order = 0;  // Of start: the smallest is the oldest.
+  // How many misses each model had noted when it started.
+  boost::container::small_vector<std::uint64_t, 1> misses_before;
+  boost::container::small_vector<FairShare*, 1> shares;  // Its tenant's, of each model's device.
+  std::vector<PageLedger> ledgers;                       // By model.
+  TenantPages* tenant_pages = nullptr;                   // Of its tenant; the controller's.
+  std::shared_ptr<MatcherMemory> matcher_memory;         // Null: it never had a matcher.
+  InstanceLimits limits;
+  InstanceStatistics statistics;
+  FlatMap<ObjectEntry> objects;     // By ObjectId.
+  FlatMap<Ref<Operation>> futures;  // By FutureId; of unfinished operations.
+  UnfinishedWork unfinished;
+  HeldCounts held;
+  RowlessParts rowless;
+  std::vector<Context*> contexts;  // Of its objects, in any order.
+  NameOrder exports;
+  std::optional<Error> lost;  // Why it has nothing any more and gets nothing.
+  void recycle() {
+    const std::uint32_t kept = generation;
+    *this = Instance();
+    generation = kept;
+  }
+};
+
+}  // namespace quire::control

@@ -1,0 +1,142 @@
+#pragma once
+// Operation: a Command on its way, with its handles resolved.
+//
+// Order. Each object knows the last operation that was issued on it. A new operation waits for
+// those of all its objects, across queues, until they are placed: so what touches one object takes
+// effect in the order in which it was issued, and what touches nothing in common may overtake.
+//
+// Thread   engine thread only.
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "base/slab.h"
+#include "control/api/command.h"
+#include "control/objects/context_object.h"
+#include "control/objects/embed_object.h"
+#include "control/objects/matcher_object.h"
+#include "control/objects/page_object.h"
+#include "control/objects/queue_object.h"
+#include "inference/api/draw_masks.h"
+
+namespace quire::control {
+
+struct Instance;
+struct Replica;
+
+// Of one operation: mostly one, which then lies within the operation.
+using EmbedList = boost::container::small_vector<EmbedObject*, 1>;
+
+enum class OperationState : std::uint8_t {
+  Waiting,  // For operations issued before on the same objects.
+  Ready,    // To be placed in a batch.
+  Placed,   // In a batch that is not complete; what was issued behind it may join.
+  Running,  // In a batch that is not complete; what was issued behind it waits for the end.
+};
+
+// What an operation has besides, when it reads or draws more than one token's distribution, or
+// under masks.
+struct ReadProgress {
+  std::vector<MatcherObject*> matchers;
+  std::shared_ptr<inference::DrawMasks> masks;  // Of the matchers, once they are asked for.
+  std::vector<inference::TokenId> drafts;       // Behind what is queued, in the batch with its end.
+  std::vector<std::optional<Result<inference::Distribution>>> results;  // One for each request.
+  std::uint32_t wanted_count = 0;                                       // Of these, not there yet.
+  bool is_prepared = false;      // Drafts are chosen, masks asked for.
+  bool is_late = false;          // Its masks were not ready when the device wanted them.
+  bool waits_for_masks = false;  // It goes on when they are.
+};
+
+// A Command on its way: arguments with handles resolved. What each step looks at lies together, in
+// the first four lines, the beginning of `body` among them, and in that of output_tokens; a batch
+// of hundreds is bound by how many of them it must fetch.
+struct alignas(64) Operation {
+  std::uint32_t generation = 0;
+  OperationState state = OperationState::Waiting;
+  std::uint8_t type = 0;  // body.index(), which lies lines behind.
+  bool is_started = false;
+  bool is_checked = false;  // Its outputs were in range when it first started.
+  Instance* instance = nullptr;
+  Context* context = nullptr;
+  QueueObject* queue = nullptr;
+  Replica* replica = nullptr;
+  std::uint64_t age = 0;       // Order of issue over all instances.
+  std::optional<Error> error;  // Found wrong when it was submitted: fails when its turn comes.
+
+  // Progress of flush and forward of a context, in tokens; of a forward, in rows.
+  std::uint32_t total_count = 0;        // Queued when it started.
+  std::uint32_t done_count = 0;         // Found or placed.
+  std::uint32_t position_first = 0;     // Of the first token queued.
+  std::uint32_t wanted_page_count = 0;  // Waits for so many pages.
+  std::uint64_t ready_since_ns = 0;     // It waits for rows since then; 0: nobody looked yet.
+  std::uint32_t wait_count = 0;         // Operations to be placed before this one.
+  FutureId future = kNoFuture;
+  EmbedList output_embeds;
+  boost::container::small_vector<Ref<Operation>, 1> successors;
+  struct Requery {
+    inference::TokenId token;
+    std::uint32_t position;
+    std::uint32_t output;  // Index into output_embeds.
+  };
+  std::vector<Requery> requeries;  // Found tokens whose outputs are wanted.
+  EmbedList input_embeds;
+  CommandBody body;
+  bool is_whole = false;                // A forward whose rows must be in one batch.
+  bool has_waited = false;              // For pages that another was computing.
+  std::uint32_t argument_bytes = 0;     // Of its command, counted by its instance.
+  std::uint32_t prompt_left_count = 0;  // Of what was queued: prompt that was not found yet.
+  Context* child = nullptr;             // Of a fork; the source of a splice.
+  std::unique_ptr<ReadProgress> read;
+  boost::container::small_vector<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
+
+  Operation* instance_next = nullptr;  // In its instance.
+  Operation* instance_previous = nullptr;
+  Operation* queue_next = nullptr;  // In its queue.
+  Operation* queue_previous = nullptr;
+  std::vector<PageObject*> input_pages;  // Null: a hole.
+  std::vector<PageObject*> output_pages;
+  std::uint64_t wait_since_ns = 0;  // For pages.
+
+  // Its context was suspended: what it had done is lost.
+  void begin_anew() {
+    is_started = false;
+    done_count = 0;
+    requeries.clear();
+    output_tokens.clear();
+  }
+  void recycle() {
+    instance = nullptr;
+    replica = nullptr;
+    future = kNoFuture;
+    body = CommandBody{};
+    type = 0;
+    state = OperationState::Waiting;
+    is_started = is_checked = is_whole = false;
+    error.reset();
+    queue = nullptr;
+    context = child = nullptr;
+    input_pages.clear();
+    output_pages.clear();
+    input_embeds.clear();
+    output_embeds.clear();
+    total_count = done_count = 0;
+    position_first = 0;
+    output_tokens.clear();
+    requeries.clear();
+    ready_since_ns = 0;
+    wait_since_ns = 0;
+    wanted_page_count = 0;
+    has_waited = false;
+    read.reset();
+    argument_bytes = 0;
+    prompt_left_count = 0;
+    wait_count = 0;
+    successors.clear();
+    queue_next = queue_previous = instance_next = instance_previous = nullptr;
+  }
+};
+
+}  // namespace quire::control

@@ -1,0 +1,76 @@
+#pragma once
+// StoreLink is one model's way to the disk: it numbers jobs, so that answers find their way back
+// to the model, and says what its pages must agree on with those of a file.
+//
+// Thread   engine thread only.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "control/api/types.h"
+#include "control/store/disk_thread.h"
+
+namespace quire::control {
+
+// As the store knows it.
+inline std::string tenant_name(TenantId tenant) {
+  return std::to_string(static_cast<std::uint32_t>(tenant));
+}
+
+class StoreLink {
+ public:
+  // `disk` may be null: nothing is kept, and every request is NotSupported.
+  StoreLink(store::Disk* disk, ModelIndex model, store::PageSpace space)
+      : disk_(disk), model_(model), space_(std::move(space)) {}
+
+  const store::PageSpace& space() const { return space_; }
+  // Unavailable when the disk has too much to do already. Moves from `job` only where it is
+  // accepted.
+  Result<store::DiskJobId> submit(store::DiskJob&& job) { return submit(job); }
+  Result<store::DiskJobId> submit(store::DiskJob& job) {
+    if (disk_ == nullptr) {
+      ++refused_count_;
+      return Error(ErrorCode::NotSupported,
+                   "the store is off: this engine was started without one");
+    }
+    release(store::kNoTicket);
+    const store::DiskJobId id = next_id();
+    TRY(disk_->submit(id, job));
+    return id;
+  }
+  // What a ticket keeps may go, and its snapshot where a take is finished. Tried again with the
+  // next job, where the disk is full of them; in any order, of which the last word is the
+  // strongest. Nobody waits for it: where the disk fails to delete the snapshot, it is still there.
+  void release(store::TicketId ticket, store::TicketEnd end = store::TicketEnd::Release) {
+    if (ticket != store::kNoTicket) released_.push_back({.ticket = ticket, .end = end});
+    while (!released_.empty()) {
+      const store::DiskJobId id = next_id();
+      if (!disk_->submit(id, released_.back()).ok()) return;
+      released_.pop_back();
+    }
+  }
+  ModelIndex model() const { return model_; }
+  // Jobs of programs that would have used a store, if there were one.
+  std::uint64_t refused_count() const { return refused_count_; }
+  // The model whose job it was.
+  static std::uint64_t model_of(store::DiskJobId id) {
+    return static_cast<std::uint64_t>(id) >> kModelShift;
+  }
+
+ private:
+  static constexpr int kModelShift = 48;
+  store::DiskJobId next_id() {
+    return store::DiskJobId{(static_cast<std::uint64_t>(model_) << kModelShift) | ++count_};
+  }
+
+  store::Disk* disk_;
+  ModelIndex model_;
+  store::PageSpace space_;
+  std::uint64_t count_ = 0;
+  std::uint64_t refused_count_ = 0;
+  std::vector<store::ReleaseJob> released_;  // To be told to the disk.
+};
+
+}  // namespace quire::control

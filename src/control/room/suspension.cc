@@ -1,0 +1,164 @@
+// When pages run out: contexts that others can do without give theirs up, and come back later.
+//
+// Never a kill, unless WhenFull::FcfsKill asks for one (fcfs_kill.cc). For an operation that lacks
+// pages, these contexts are suspended until there are enough, in this order: of instances that have
+// nothing to compute (longest unused first), of instances that are less important than the
+// operation's own (lower priority, then newer), and those of its own instance that no operation
+// waits for. Among instances that are less important, those of the tenant that holds most for its
+// weight give way first. Waiters are served in order of importance too (Importance), so
+// the most important instance that has work always goes on; what gave way does not come back while
+// one waits that is more important. Who may take from whom depends on importance alone, which never
+// changes: shares do, and if they decided, two tenants could take pages from each other for ever.
+// Pages that are shared with a context that stays do not help, and cost nothing. Where there is a
+// tier, what was given up goes there (tier_transfers.h).
+//
+// The look for contexts walks all of them. Once one for an instance has found too few, no other is
+// made for that instance and a priority that is not higher before the next build, or before a batch
+// or the disk is done: what is free by then is found without.
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "control/contexts/context_suspend.h"
+#include "control/contexts/context_swap.h"
+#include "control/room/page_room.h"
+
+namespace quire::control {
+namespace {
+
+// A guest thinks between two steps; only one that let a whole batch pass has nothing to compute.
+constexpr std::uint64_t kIdleBatchCount = 2;
+
+bool is_waited_for(const Context& context) {
+  const Operation* last = context.last_operation.get();
+  return last != nullptr && last->context == &context;
+}
+
+}  // namespace
+
+// Whether the operation may have the context's pages, as far as importance goes.
+std::optional<PageRoom::Victim> PageRoom::victim_of(const Operation& operation,
+                                                    Context& context) const {
+  if (context.replica != &replica_ || &context == operation.context ||
+      &context == operation.child) {
+    return std::nullopt;
+  }
+  const Instance& instance = *context.instance;
+  const auto priority = static_cast<std::uint8_t>(context.queue->priority);
+  if (&instance == operation.instance) {
+    if (is_waited_for(context)) return std::nullopt;
+    return Victim{Rank::Own, 0, priority, context.used_batch, &context};
+  }
+  const bool is_idle = instance.unfinished.operation_count == 0 &&
+                       context.used_batch + kIdleBatchCount <= replica_.batch();
+  if (is_idle) return Victim{Rank::Idle, 0, 0, context.used_batch, &context};
+  const auto own = static_cast<std::uint8_t>(operation.queue != nullptr ? operation.queue->priority
+                                                                        : Priority::Normal);
+  if (priority < own || (priority == own && instance.order > operation.instance->order)) {
+    const double page_load = replica_.share(instance).page_load;
+    return Victim{Rank::LessImportant, page_load, priority, ~instance.order, &context};
+  }
+  return std::nullopt;
+}
+
+// Pages that each tenant holds, over its weight.
+void PageRoom::count_tenant_pages() const {
+  for (const auto& [order, instance] : table_.instances) replica_.share(*instance).page_load = 0;
+  for (const auto& [order, instance] : table_.instances) {
+    FairShare& share = replica_.share(*instance);
+    share.page_load += replica_.ledger(*instance).page_count() / share.weight;
+  }
+}
+
+std::vector<Context*> PageRoom::suspendable(const Operation& operation) const {
+  count_tenant_pages();
+  std::vector<Victim> victims;
+  for (const auto& [order, instance] : table_.instances) {
+    for (Context* context : instance->contexts) {
+      const std::optional<Victim> victim = victim_of(operation, *context);
+      if (!victim) continue;
+      // Whether a tier has room for it is asked of the one that is chosen: it takes a walk.
+      if (!can_suspend(*context, replica_.resources) && !may_swap(*context, replica_.resources))
+        continue;
+      victims.push_back(*victim);
+    }
+  }
+  std::stable_sort(victims.begin(), victims.end(), [](const Victim& left, const Victim& right) {
+    return std::tuple(left.rank, -left.page_load, left.priority, left.order) <
+           std::tuple(right.rank, -right.page_load, right.priority, right.order);
+  });
+  std::vector<Context*> contexts;
+  for (const Victim& each : victims) contexts.push_back(each.context);
+  return contexts;
+}
+
+void PageRoom::suspend(Context& context) {
+  if (can_suspend(context, replica_.resources)) {
+    suspend_context(context, replica_.resources, replica_.ledger(*context.instance));
+    tiers_.keep_cold(context);
+  } else {
+    tiers_.swap_out(context, replica_.ledger(*context.instance));
+    ++replica_.counts.swap_count;
+  }
+  ++replica_.counts.suspension_count;
+}
+
+bool PageRoom::make_room(const Operation& operation, std::uint32_t count, bool is_building) {
+  PageCache& cache = replica_.resources.cache;
+  // What must be saved before it goes can only go by a batch.
+  const bool needs_batch = tiers_.is_on() && !is_building;
+  if (needs_batch && cache.pool().free_count() < count) {
+    table_.wakeup.notify();
+    return false;
+  }
+  if (cache.make_room(count)) return true;
+  if (options_.when_full == WhenFull::FcfsKill) {
+    choose_loser(operation, count, is_building);
+    return false;
+  }
+  const bool comes_soon =
+      (turn_.has_suspended || tiers_.save_count() > 0) && cache.available_soon() >= count;
+  if (count > cache.page_count() || comes_soon) return false;
+  if (has_searched_for(operation)) {
+    turn_.has_spared_search = true;
+    return false;
+  }
+  return suspend_for(operation, count);
+}
+
+bool PageRoom::suspend_for(const Operation& operation, std::uint32_t count) {
+  ModelResources& resources = replica_.resources;
+  ++replica_.counts.search_count;
+  for (Context* context : suspendable(operation)) {
+    // Those before it may have taken the room that there was on the tiers.
+    if (!can_suspend(*context, resources)) {
+      if (!can_swap(*context, resources)) continue;
+      if (!tiers_.can_swap_out()) return false;  // With the next batch.
+    }
+    suspend(*context);
+    // Pages let go while a batch is built may be touched by it, for all that is known: they are
+    // free for the next one.
+    turn_.has_suspended = true;
+    if (resources.cache.make_room(count)) return true;
+    if (resources.cache.available_soon() >= count) return false;
+  }
+  note_search(operation);
+  return false;
+}
+
+bool PageRoom::has_searched_for(const Operation& operation) const {
+  const Importance importance = importance_of(operation);
+  return vain_search_.instance_order == importance.instance_order &&
+         vain_search_.below_high <= importance.below_high;
+}
+
+// Only where it was as good as one for any other operation of the instance: its own context and
+// child are left out, of which the first is out of the question as long as it is waited for.
+void PageRoom::note_search(const Operation& operation) {
+  const bool leaves_out_others = operation.child != nullptr || (operation.context != nullptr &&
+                                                                !is_waited_for(*operation.context));
+  if (!leaves_out_others) vain_search_ = importance_of(operation);
+}
+
+}  // namespace quire::control

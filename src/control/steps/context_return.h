@@ -1,0 +1,50 @@
+#pragma once
+// ContextReturn brings back what a context gave up: pages on a tier, what a suspension took, and
+// tokens whose pages went.
+//
+// Thread   engine thread only.
+// Errors   answered to the one whose operation it was.
+#include <cstdint>
+#include <optional>
+
+#include "control/steps/steps.h"
+#include "control/transfers/tier_transfers.h"
+
+namespace quire::control {
+
+class ContextReturn {
+ public:
+  // `steps`: of the operations that it works for, which end by them.
+  ContextReturn(const StepTools& tools, TierTransfers& tiers, Steps& steps)
+      : tools_(tools), tiers_(tiers), steps_(steps) {}
+
+  // Of all these: empty, where nothing more is to come back; otherwise what to do with the
+  // operation.
+  //
+  // The bytes of a context that was swapped out.
+  std::optional<Attempt> bring_swapped(Operation& operation, BatchDraft* draft);
+  // Pages that the context's next tokens fill and only a tier has.
+  std::optional<Attempt> fetch(Operation& operation, std::uint32_t page_count_max,
+                               BatchDraft& draft);
+  // Whole pages of what was lost are found, or fetched, and no others: what the program queued is
+  // not to be written yet.
+  std::optional<Attempt> find_lost(Operation& operation, BatchDraft& draft);
+  // A context that is suspended holds its pages again, as far as they are there.
+  void resume(Context& context);
+  // Whether another context of the instance computes, and has all the pages that it needs for that.
+  bool others_go_on(const Operation& operation) const;
+
+ private:
+  Replica& replica() const { return tools_.replica; }
+  ModelResources& resources() const { return tools_.replica.resources; }
+  PageLedger& ledger(const Operation& operation) const {
+    return tools_.replica.ledger(*operation.instance);
+  }
+  std::uint32_t page_size() const { return tools_.replica.resources.cache.page_size(); }
+
+  const StepTools tools_;
+  TierTransfers& tiers_;
+  Steps& steps_;
+};
+
+}  // namespace quire::control

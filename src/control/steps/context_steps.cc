@@ -1,0 +1,394 @@
+#include "control/steps/context_steps.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/planted_fault.h"
+#include "control/contexts/away_pages.h"
+#include "control/contexts/context_parts.h"
+#include "control/contexts/context_suspend.h"
+#include "control/contexts/context_swap.h"
+#include "control/steps/token_counts.h"
+
+namespace quire::control {
+
+namespace {
+
+Error too_many_outputs(std::uint32_t wanted, std::uint32_t queued) {
+  return Error(ErrorCode::OutOfRange, "outputs of the last " + std::to_string(wanted) +
+                                          " tokens wanted, " + std::to_string(queued) +
+                                          " are queued");
+}
+
+// Those found first, then those computed: both follow one another.
+OutputRange outputs_of(const Operation& operation, std::uint32_t requery_count,
+                       std::uint32_t chunk) {
+  if (operation.output_embeds.empty()) return {};
+  const auto wanted = static_cast<std::uint32_t>(operation.output_embeds.size());
+  const auto queued = static_cast<std::uint32_t>(operation.output_tokens.size());
+  const std::uint32_t output_first = operation.total_count - queued;
+  const std::uint32_t begin = std::max(operation.done_count, output_first);
+  const std::uint32_t end = operation.done_count + chunk;
+  const std::uint32_t computed = queued == 0 || end <= begin ? 0 : end - begin;
+  const std::uint32_t first = requery_count > 0 ? operation.requeries.front().output
+                                                : begin - output_first + (wanted - queued);
+  return {.first = first, .count = requery_count + computed};
+}
+
+// Then nothing that was written is touched, wherever it is.
+bool cuts_queue_only(const ContextEdit& cut, const Context& context) {
+  const std::uint64_t queued = queued_count(context) - context.lost_count + context.overflow_count;
+  return cut.kind == ContextEditKind::Truncate && cut.count <= queued;
+}
+
+// A cut goes without what it cuts; anything else needs what was written to be there. But what was
+// swapped comes back before anything that changes it.
+bool needs_whole(const Operation& operation) {
+  if (!needs_any(operation, needs::Whole)) return false;
+  const auto* cut = std::get_if<ContextEdit>(&operation.body);
+  const bool cuts = cut != nullptr && (cut->kind == ContextEditKind::Truncate ||
+                                       cut->kind == ContextEditKind::Rewind);
+  return !cuts || (operation.context->swapped && !cuts_queue_only(*cut, *operation.context));
+}
+
+}  // namespace
+
+Attempt ContextSteps::attempt(Operation& operation, BatchDraft* building) {
+  BatchDraft& draft = *building;
+  Context& context = *operation.context;
+  if (context.is_in_flight) return Attempt::Later;
+  // Not when it is suspended: that would look through all operations of an instance for each of its
+  // contexts. No other operation brings the context back before this one, which is first on it.
+  if (context.is_suspended && operation.is_started) operation.begin_anew();
+  // What it gave up may be there still, so that it would need no other page: but it was given up
+  // for somebody.
+  if (context.is_suspended && tools_.room.gives_way(operation)) {
+    return tools_.room.want(operation, std::max(context.committed_count, 1u));
+  }
+  if (context.swapped) {
+    if (const std::optional<Attempt> away = back_.bring_swapped(operation, building)) return *away;
+  }
+  back_.resume(context);
+  if (!operation.is_started) {
+    if (Result<void> started = start(operation); !started.ok()) {
+      return fail(operation, std::move(started).take_error());
+    }
+  }
+  if (operation.read != nullptr) {
+    if (const std::optional<Attempt> waits = draws_.prepare(operation)) return *waits;
+  }
+  report(tools_.table.walk, WalkStop::Pages);
+  switch (find(operation, draft.lookups_left())) {
+    case FindEnd::NoMore:
+      break;
+    case FindEnd::Claimed:
+      operation.has_waited = true;
+      return Attempt::Later;  // Another computes it: look again after the step.
+    case FindEnd::Slice:
+      tools_.turn.has_sliced = true;
+      return Attempt::Later;
+    case FindEnd::Quota:
+      return fail(operation, tools_.quota.beyond(*operation.instance, 1));
+  }
+  if (const std::optional<Attempt> away =
+          back_.fetch(operation, resources().cache.page_count(), draft)) {
+    return *away;
+  }
+  if (queued_count(context) == 0 && operation.requeries.empty()) {
+    return finish_context(operation);
+  }
+  if (replica().misses.is_on() && queued_count(context) > 0) note_miss(operation);
+  return place(operation, draft.rows_left(), false, draft);
+}
+
+std::optional<Attempt> ContextSteps::restore(Operation& operation, BatchDraft* draft) {
+  Context& context = *operation.context;
+  if (const std::optional<Attempt> away = back_.bring_swapped(operation, draft)) return away;
+  back_.resume(context);
+  if (context.lost_count == 0) return std::nullopt;
+  if (draft == nullptr) return Attempt::Later;
+  if (const std::optional<Attempt> found = back_.find_lost(operation, *draft)) return found;
+  if (context.lost_count == 0) return std::nullopt;
+  return place(operation, draft->rows_left(), true, *draft);
+}
+
+std::optional<Attempt> ContextSteps::bring_back(Operation& operation, BatchDraft* draft) {
+  Context* context = operation.context;
+  if (context == nullptr) return std::nullopt;
+  if (context->is_in_flight && !is<ContextAppend>(operation)) return Attempt::Later;
+  if (context->swapped && is<ContextFork>(operation) && !context->swapped->error &&
+      !has_swapped_tail(*context)) {
+    return Attempt::Later;  // The batch under way brings it.
+  }
+  return needs_whole(operation) ? restore(operation, draft) : std::nullopt;
+}
+
+Result<void> ContextSteps::start(Operation& operation) {
+  Context& context = *operation.context;
+  const std::uint32_t page_size = this->page_size();
+  TRY(check_fits(context, resources()));
+  const std::uint32_t queued = queued_count(context);
+  const std::uint32_t wanted = output_count_of(operation);
+  operation.total_count = queued;
+  operation.position_first = seq_len(context, page_size) - context.lost_count;
+  // What was lost to a suspension is not the program's queue; one that began before had enough.
+  const std::uint32_t own = queued - context.lost_count;
+  if (!operation.is_checked && wanted > own) {
+    if (own == 0 && seq_len(context, page_size) == 0) {
+      return Error(ErrorCode::OutOfRange, "the context is empty; append a token first");
+    }
+    if (own > 0 || wanted != 1) return too_many_outputs(wanted, own);
+  }
+  if (!operation.is_checked) {
+    TRY(Quota::may_compute(*operation.instance, own));
+    count_asked(replica(), operation, own);
+  }
+  operation.is_checked = true;
+  // Those that are written already run once more: the last token, or all when it begins anew.
+  const std::uint32_t written = wanted > queued ? wanted - queued : 0;
+  for (std::uint32_t output = 0; output < written; ++output) {
+    const std::uint32_t position = operation.position_first - written + output;
+    operation.requeries.push_back({.token = token_at(context, resources(), position),
+                                   .position = position,
+                                   .output = output});
+  }
+  operation.output_tokens.assign(context.tokens.end() - (wanted - written), context.tokens.end());
+  operation.is_started = true;
+  return {};
+}
+
+FindEnd ContextSteps::find(Operation& operation, std::uint32_t& lookups_left) {
+  Context& context = *operation.context;
+  if (queued_count(context) == 0 || !has_page_to_find(context, page_size())) {
+    return FindEnd::NoMore;
+  }
+  const std::uint32_t before = context.committed_count;
+  const FindResult found = find_queued(context, resources(), ledger(operation),
+                                       tools_.quota.of(*operation.instance), lookups_left);
+  lookups_left -= std::min(lookups_left, context.committed_count - before);
+  count_found(replica(), operation, found);
+  const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
+  const std::uint32_t output_first = operation.total_count - output_count;
+  const std::uint32_t end = operation.done_count + found.token_count;
+  const std::uint32_t output_offset = output_count_of(operation) - output_count;
+  for (std::uint32_t index = std::max(operation.done_count, output_first); index < end; ++index) {
+    operation.requeries.push_back({.token = operation.output_tokens[index - output_first],
+                                   .position = operation.position_first + index,
+                                   .output = index - output_first + output_offset});
+  }
+  operation.done_count = end;
+  return found.end;
+}
+
+// The page behind all that was found is one that the look-up asked for, where it is full.
+void ContextSteps::note_miss(Operation& operation) {
+  Context& context = *operation.context;
+  const std::uint32_t page_size = this->page_size();
+  if (tail_token_count(context) < page_size || context.written_count >= page_size) return;
+  PageMiss why{.reason = MissReason::Opaque};
+  if (!context.has_unnamed_start) {
+    why = explain_miss(resources().cache, context.head, TailPage(context, page_size, 0).content(),
+                       replica().miss_scope);
+  }
+  context.miss = replica().misses.note(
+      context.miss, {.instance = operation.instance->id,
+                     .context = context_id(operation),
+                     .operation = operation.age,
+                     .page = context.committed_count,
+                     .position = context.committed_count * page_size + context.written_count,
+                     .why = why});
+}
+
+ContextSteps::LookAhead ContextSteps::look_ahead(Operation& operation,
+                                                 std::uint32_t& lookups_left) {
+  const Context& context = *operation.context;
+  if (context.is_in_flight || context.is_suspended || context.lost_count > 0) {
+    return LookAhead::Nothing;
+  }
+  if (operation.error || (!operation.is_started && !start(operation).ok())) {
+    return LookAhead::Refused;  // It is told when its turn comes.
+  }
+  if (find(operation, lookups_left) == FindEnd::Claimed) operation.has_waited = true;
+  return LookAhead::Done;
+}
+
+// What of it comes into this batch, under so many rows.
+ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t remaining,
+                                           std::uint32_t row_limit, bool restores,
+                                           const BatchDraft& draft) {
+  const std::uint32_t page_size = this->page_size();
+  const std::uint32_t written = operation.context->written_count;
+  Chunk chunk;
+  chunk.requery_count = std::min(row_limit, static_cast<std::uint32_t>(operation.requeries.size()));
+  chunk.queued_count = std::min(remaining, row_limit - chunk.requery_count);
+  chunk.is_last = !restores && chunk.queued_count == remaining &&
+                  chunk.requery_count == operation.requeries.size();
+  chunk.draft_count = restores ? 0 : draws_.choose_drafts(operation, remaining);
+  if (chunk.draft_count > 0) {
+    // They come with the last row before them, whatever is left of the budget: they are few.
+    const std::uint64_t rows = std::uint64_t{draft.row_count()} + chunk.requery_count +
+                               chunk.queued_count + chunk.draft_count;
+    if (!chunk.is_last || rows > draft.device_row_limit()) {
+      chunk.is_last = false;
+      chunk.draft_count = chunk.requery_count = 0;
+      chunk.queued_count = std::min(chunk.queued_count, remaining - std::min(remaining, 1u));
+    }
+  }
+  constexpr std::uint32_t kWholePageCountMin = 4;
+  if (chunk.queued_count < remaining && chunk.queued_count >= kWholePageCountMin * page_size) {
+    // Ends with a page, so that others who want the same prompt find what it holds a step earlier.
+    chunk.queued_count = (written + chunk.queued_count) / page_size * page_size - written;
+  }
+  return chunk;
+}
+
+// Pages for so many tokens more. Empty: it can have them; otherwise what to do with it.
+std::optional<Attempt> ContextSteps::want_pages_for(Operation& operation,
+                                                    std::uint32_t token_count) {
+  Context& context = *operation.context;
+  const std::uint32_t wanted = pages_wanted(context, resources(), token_count);
+  if (wanted == 0) return std::nullopt;
+  Result<void> quota = tools_.quota.may_hold(*operation.instance, wanted, &context);
+  if (!quota.ok()) {
+    // What it had before it was suspended, another of the instance may be computing too: when
+    // that is done, it is found.
+    const bool comes_back = wanted <= away_page_count(context, page_size());
+    if (comes_back && back_.others_go_on(operation)) return Attempt::Later;
+    return fail(operation, std::move(quota).take_error());
+  }
+  if (!tools_.room.can_take(operation, wanted, true)) return tools_.room.want(operation, wanted);
+  return std::nullopt;
+}
+
+Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool restores,
+                            BatchDraft& draft) {
+  Context& context = *operation.context;
+  if (row_limit == 0) return Attempt::Later;
+  const std::uint32_t remaining = restores ? context.lost_count : queued_count(context);
+  const Chunk chunk = chunk_of(operation, remaining, row_limit, restores, draft);
+  if (chunk.requery_count + chunk.queued_count == 0) {  // No room for its drafts in this batch.
+    if (tools_.turn.first_next.get() == nullptr)
+      tools_.turn.first_next = Ref<Operation>(&operation);
+    return Attempt::Later;
+  }
+  const std::uint32_t taken = remaining + chunk.draft_count;  // Tokens that take a slot.
+  const bool has_slots = taken > 0 && control::has_slots(context, resources(), taken);
+  if (!has_slots) {
+    if (const std::optional<Attempt> refused = want_pages_for(operation, taken)) return *refused;
+  }
+  const std::uint32_t output_limit =
+      std::min(chunk.requery_count + chunk.queued_count,
+               static_cast<std::uint32_t>(operation.output_embeds.size()));
+  if (!tools_.slots.has_ample(output_limit)) {
+    const Result<bool> may = tools_.slots.may_take(
+        operation, outputs_of(operation, chunk.requery_count, chunk.queued_count));
+    if (!may.ok()) return fail(operation, may.error().copy());
+    if (!may.value()) return Attempt::Later;
+  }
+  if (!resources().sequences.acquire(context, draft.id())) {
+    return draft.has_passes() ? Attempt::Later : fail(operation, no_page_table(resources().device));
+  }
+  operation.wanted_page_count = 0;
+  if (!has_slots) {
+    const bool has_taken =
+        take_pages(context, resources(), ledger(operation), taken, draft.batch().copies);
+    QUIRE_CHECK(has_taken, "make_room() made too little");
+  }
+  return fly(operation, chunk, draft);
+}
+
+// Its pages are there: the rows of the batch.
+Attempt ContextSteps::fly(Operation& operation, const Chunk& chunk, BatchDraft& draft) {
+  Context& context = *operation.context;
+  const auto drafts = chunk.draft_count > 0
+                          ? std::span<const inference::TokenId>(operation.read->drafts)
+                          : std::span<const inference::TokenId>();
+  begin_flight(context, resources(), chunk.queued_count, drafts);
+  sync_table(context, resources(), draft.batch().table_changes);
+  add_rows(operation, chunk, draft);
+  operation.done_count += chunk.queued_count;
+  if (replica().misses.is_on())
+    replica().misses.count(context.miss, operation.age, chunk.queued_count);
+  if (chunk.requery_count > 0) {
+    operation.requeries.erase(operation.requeries.begin(),
+                              operation.requeries.begin() + chunk.requery_count);
+  }
+  context.used_batch = static_cast<std::uint64_t>(draft.id());
+  draft.last_pass().is_last = chunk.is_last;
+  if (!chunk.is_last) return Attempt::Later;
+  if (DrawSteps::changes_after_pass(operation)) {
+    operation.state = OperationState::Running;
+  } else {
+    tools_.table.place(operation);
+  }
+  return Attempt::Placed;
+}
+
+void ContextSteps::add_rows(Operation& operation, const Chunk& chunk, BatchDraft& draft) {
+  Context& context = *operation.context;
+  const std::uint32_t page_size = this->page_size();
+  const std::uint32_t row_first = draft.row_count();
+  PassRecord& pass = draft.begin_pass(*this, operation);
+  pass.context = Ref<Context>(&context);
+  pass.draft_count = chunk.draft_count;
+  const auto add_last = [&](std::uint32_t output) {
+    if (is<ContextDraw>(operation)) {
+      return draws_.want_draw(operation, draft.row_count() - 1, 0, draft);
+    }
+    draft.want_output(*operation.output_embeds[output], draft.row_count() - 1);
+  };
+  for (std::uint32_t index = 0; index < chunk.requery_count; ++index) {
+    const Operation::Requery& each = operation.requeries[index];
+    draft.add_row({.token = each.token, .position = each.position});
+    add_last(each.output);
+  }
+  const std::uint32_t base = context.committed_count * page_size;
+  std::uint64_t position_first = base;
+  if (is_planted(Fault::DropRangeRenumbers)) position_first -= context.view.dropped().count();
+  const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
+  const std::uint32_t output_first = operation.total_count - output_count;
+  const std::uint32_t output_offset = output_count_of(operation) - output_count;
+  for (std::uint32_t index = 0; index < chunk.queued_count + chunk.draft_count; ++index) {
+    const std::uint32_t offset = context.written_count + index;
+    draft.add_row({.token = context.tokens[context.token_first + offset],
+                   .position = static_cast<std::uint32_t>(position_first + offset),
+                   .slot = base + offset});
+    if (index >= chunk.queued_count) {
+      draws_.want_draw(operation, draft.row_count() - 1, index - chunk.queued_count + 1, draft);
+      continue;
+    }
+    const std::uint32_t queued_index = operation.done_count + index;
+    if (output_count > 0 && queued_index >= output_first)
+      add_last(queued_index - output_first + output_offset);
+  }
+  draft.end_pass(operation, {.sequence = context.sequence,
+                             .row_first = row_first,
+                             .row_count = chunk.row_count(),
+                             .visible_slot_end = base + context.written_count + chunk.queued_count +
+                                                 chunk.draft_count,
+                             .mask = std::nullopt});
+}
+
+void ContextSteps::passed(const Flight&, PassRecord& pass, Result<void> outcome) {
+  Context* alive = pass.context.get();
+  if (alive == nullptr) return;
+  Context& context = *alive;
+  if (outcome.ok() && pass.draft_count > 0) return;  // Until it is known which of them stand.
+  end_flight(context, resources(), replica().ledger(*context.instance), outcome.ok(),
+             pass.draft_count);
+  Operation* operation = pass.operation.get();
+  if (!outcome.ok()) {
+    if (operation != nullptr) {
+      fail(*operation, std::move(outcome).take_error());
+    } else {
+      trim_tail(context, resources(), replica().ledger(*context.instance));
+    }
+    return;
+  }
+  if (operation == nullptr || !pass.is_last || is<ContextDraw>(*operation)) return;
+  finish_context(*operation);
+}
+
+}  // namespace quire::control

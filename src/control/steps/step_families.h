@@ -1,0 +1,54 @@
+#pragma once
+// StepFamilies owns what does the work of a replica's operations: the steps of each family, the room
+// for pages, the quota and the transfers that they share.
+//
+// Thread   engine thread only.
+#include <array>
+
+#include "control/objects/command_kinds.h"
+#include "control/steps/context_steps.h"
+#include "control/steps/draw_steps.h"
+#include "control/steps/forward_steps.h"
+#include "control/steps/host_steps.h"
+#include "control/steps/matcher_steps.h"
+#include "control/steps/page_steps.h"
+#include "control/steps/read_steps.h"
+#include "control/steps/steps.h"
+#include "control/steps/store_steps.h"
+#include "control/transfers/tier_transfers.h"
+
+namespace quire::control {
+
+struct StepOptions {
+  std::uint32_t decode_row_count_max = 16;  // An operation of at most so many rows is decoding.
+  PageRoomOptions room{};
+  TierChoice tier_choice = TierChoice::Measured;
+  double copy_ns_per_byte = 0;  // Of this machine's memory: the prior of the cost model.
+};
+
+struct StepFamilies {
+  StepFamilies(Replica& replica, OperationTable& table, MatcherJobs& matchers,
+               const StepOptions& options);
+
+  Steps& of(const Operation& operation) { return *by_family[place_of(family_of(operation))]; }
+  static constexpr std::size_t place_of(Family family) { return static_cast<std::size_t>(family); }
+
+  BuildTurn turn;
+  ReadyQueue ready;
+  TierTransfers tiers;
+  Quota quota;
+  PageRoom room;
+  OutputSlots slots;
+  const StepTools tools;
+  DrawSteps draws;
+  ContextSteps contexts;
+  ForwardSteps forwards;
+  ReadSteps reads;
+  MatcherSteps matchers;
+  PageSteps pages;
+  StoreSteps store;
+  HostSteps host;
+  std::array<Steps*, kFamilyCount> by_family{};  // Null: of those that the controller answers.
+};
+
+}  // namespace quire::control

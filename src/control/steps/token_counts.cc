@@ -1,0 +1,55 @@
+#include "control/steps/token_counts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quire::control {
+
+std::uint32_t output_count_of(const Operation& operation) {
+  if (is<ContextDraw>(operation)) return 1;
+  return static_cast<std::uint32_t>(operation.output_embeds.size());
+}
+
+void count_asked(Replica& replica, Operation& operation, std::uint32_t own) {
+  Context& context = *operation.context;
+  const std::uint32_t drawn = std::min(own, std::exchange(context.drawn_queued_count, 0));
+  const bool is_step = drawn == 0 && own == 1 && context.gave_output;
+  if (own > 0 || output_count_of(operation) > 0) {
+    context.gave_output = output_count_of(operation) > 0;
+  }
+  const std::uint32_t prompt = is_step ? 0 : own - drawn;
+  // What was appended in between may have been waited for.
+  if (prompt > 0) context.drawn_at_ns = 0;
+  operation.prompt_left_count = prompt;
+  InstanceStatistics& statistics = operation.instance->statistics;
+  statistics.asked_token_count += own;
+  statistics.prompt_token_count += prompt;
+  replica.counts.prompt_token_count += prompt;
+}
+
+void count_found(Replica& replica, Operation& operation, const FindResult& found) {
+  if (found.token_count == 0) return;
+  replica.counts.found_token_count += found.token_count;
+  InstanceStatistics& statistics = operation.instance->statistics;
+  statistics.found_token_count += found.token_count;
+  const std::uint32_t of_prompt = std::min(found.token_count, operation.prompt_left_count);
+  operation.prompt_left_count -= of_prompt;
+  replica.counts.found_prompt_token_count += of_prompt;
+  statistics.found_prompt_token_count += of_prompt;
+  if (operation.has_waited) statistics.waited_token_count += found.token_count;
+  operation.context->miss = 0;
+}
+
+void count_generated(Replica& replica, Operation& operation, std::size_t count) {
+  if (count == 0) return;
+  replica.counts.generated_token_count += count;
+  operation.instance->statistics.generated_token_count += count;
+  if (!is<ContextDraw>(operation)) return;
+  const std::uint64_t before_ns =
+      std::exchange(operation.context->drawn_at_ns, replica.completed_at_ns);
+  if (before_ns > 0) {
+    replica.histograms.inter_token_ns.observe((replica.completed_at_ns - before_ns) / count, count);
+  }
+}
+
+}  // namespace quire::control

@@ -1,0 +1,256 @@
+#include "control/transfers/snapshot_saves.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+#include "control/contexts/context_parts.h"
+#include "control/contexts/context_state.h"
+#include "control/transfers/page_record.h"
+
+namespace quire::control {
+
+using inference::PageBytes;
+using store::PageRecord;
+
+namespace {
+
+constexpr std::uint32_t kPagesPerBatch = 16;  // Of one save: some 10 MB of a small model.
+
+std::vector<std::byte> bytes_of(const PageBytes& page) {
+  return {page.span().begin(), page.span().end()};
+}
+
+// What the tail's written tokens are, without the bytes of its pages.
+store::TailPage tail_of(const Context& shadow, std::uint32_t page_size, std::size_t page_bytes) {
+  const auto tokens = shadow.tokens.begin() + static_cast<std::ptrdiff_t>(shadow.token_first);
+  store::TailPage tail;
+  tail.tokens.assign(tokens, tokens + shadow.written_count);
+  for (std::uint32_t slot = 0; slot < shadow.written_count; ++slot) {
+    tail.positions.push_back(shadow.committed_count * page_size + slot);
+  }
+  tail.view = shadow.view.encode(shadow.committed_count * page_size, page_size);
+  tail.written_count = shadow.written_count;
+  // Slots that were dropped before they were written anew may have no page yet.
+  if (shadow.tail.empty()) tail.kv.assign(page_bytes, std::byte{0});
+  return tail;
+}
+
+}  // namespace
+
+Result<void> SnapshotSaves::check(const Context& context, const PageCache& cache) {
+  for (NodeId node = context.head; !cache.is_root(node); node = cache.parent(node)) {
+    TRY(check_recordable(cache, node));
+  }
+  return {};
+}
+
+void SnapshotSaves::start(Operation& operation) {
+  ContextSave& body = std::get<ContextSave>(operation.body);
+  const Context& shadow = *operation.child;
+  const PageCache& cache = resources_.cache;
+  const std::uint32_t page_size = cache.page_size();
+  const std::uint64_t key = ++count_;
+  const Iterator made = saves_.emplace(key, std::make_unique<Save>()).first;
+  Save& save = *made->second;
+  save.operation = Ref<Operation>(&operation);
+  save.tenant = operation.instance->tenant;
+  shares_.take(save.tenant, 1);
+  save.options.overwrite = body.overwrites;
+  save.chain.resize(shadow.committed_count);
+  NodeId node = shadow.head;
+  for (std::uint32_t index = shadow.committed_count; index > 0; --index) {
+    save.chain[index - 1] = node;
+    node = cache.parent(node);
+  }
+  store::SnapshotRecord& record = save.record;
+  record.tenant = tenant_name(operation.instance->tenant);
+  record.name = body.name;
+  record.expires_unix_ms = body.expires_unix_ms;
+  record.space = disk_.space();
+  record.root = cache.name(node);
+  record.head = cache.name(shadow.head);
+  record.page_count = shadow.committed_count;
+  record.token_count = seq_len(shadow, page_size);
+  record.context_state = encode_context_state(shadow);
+  record.note = std::move(body.note);
+  std::vector<PageName> names;
+  std::size_t next_kept = 0;
+  for (std::uint32_t index = 0; index < shadow.committed_count; ++index) {
+    const bool is_kept = index < shadow.anchor_count || (next_kept < shadow.window.size() &&
+                                                         shadow.window[next_kept].index == index);
+    if (!is_kept) {
+      record.dropped_pages.push_back(index);
+      save.links.push_back(record_of(cache, save.chain[index]));
+      continue;
+    }
+    if (index >= shadow.anchor_count) ++next_kept;
+    names.push_back(cache.name(save.chain[index]));
+  }
+  const auto tokens = shadow.tokens.begin() + static_cast<std::ptrdiff_t>(shadow.token_first);
+  record.queued_tokens.assign(tokens + shadow.written_count, shadow.tokens.end());
+  if (shadow.written_count > 0) {
+    record.tail.push_back(tail_of(shadow, page_size, disk_.space().page_bytes));
+    save.has_tail = !shadow.tail.empty();
+  }
+  Result<void> submitted =
+      submit(key, store::BeginSaveJob{.space = disk_.space(), .names = std::move(names)});
+  if (!submitted.ok()) end(made, std::move(submitted).take_error());
+}
+
+void SnapshotSaves::abandon(const Operation& operation) {
+  const auto found = std::find_if(saves_.begin(), saves_.end(), [&](const auto& each) {
+    return each.second->operation.get() == &operation;
+  });
+  if (found == saves_.end()) return;
+  const Save& save = *found->second;
+  // One that waits is cleared away by what it waits for; for a batch to come, nobody would ask.
+  if (save.waits_for_disk || save.reading_count > 0 || save.reads_tail) return;
+  if (save.options.ticket != store::kNoTicket) disk_.release(save.options.ticket);
+  erase(found);
+}
+
+void SnapshotSaves::erase(Iterator found) {
+  shares_.give(found->second->tenant, 1);
+  saves_.erase(found);
+}
+
+Result<void> SnapshotSaves::submit(std::uint64_t key, store::DiskJob job) {
+  const store::DiskJobId id = TRY(disk_.submit(std::move(job)));
+  save_of_job_.emplace(static_cast<std::uint64_t>(id), key);
+  saves_.at(key)->waits_for_disk = true;
+  return {};
+}
+
+bool SnapshotSaves::wants_batch() const {
+  return std::any_of(saves_.begin(), saves_.end(), [](const auto& each) {
+    const Save& save = *each.second;
+    return !save.waits_for_disk && save.reading_count == 0 && !save.reads_tail &&
+           (save.next < save.missing.size() || save.has_tail);
+  });
+}
+
+void SnapshotSaves::place(inference::Batch& batch) {
+  QUIRE_CHECK(in_batch_.empty(), "pages of an earlier batch have not come");
+  for (auto& [key, save] : saves_) {
+    if (save->waits_for_disk || save->operation.get() == nullptr) continue;
+    const Context& shadow = *save->operation.get()->child;
+    const auto left = static_cast<std::uint32_t>(save->missing.size() - save->next);
+    save->reading_count = std::min(left, kPagesPerBatch);
+    for (std::uint32_t each = 0; each < save->reading_count; ++each) {
+      const NodeId node = save->chain[save->missing[save->next + each]];
+      batch.saves.push_back(
+          {.page = resources_.cache.page_of(node), .slots = resources_.cache.visible_slots(node)});
+    }
+    save->reads_tail = save->has_tail && save->reading_count == left;
+    if (save->reads_tail) {
+      batch.saves.push_back({.page = shadow.tail.front(),
+                             .slots = visible_tail_slots(shadow, resources_.cache.page_size(), 0)});
+    }
+    if (save->reading_count > 0 || save->reads_tail) in_batch_.push_back(key);
+  }
+}
+
+void SnapshotSaves::complete(std::vector<Result<PageBytes>> saves) {
+  std::size_t next = 0;
+  for (const std::uint64_t key : std::exchange(in_batch_, {})) {
+    const Iterator found = saves_.find(key);
+    Save& save = *found->second;
+    const std::size_t count = save.reading_count + (save.reads_tail ? 1 : 0);
+    std::vector<Result<PageBytes>> pages;
+    for (std::size_t each = 0; each < count; ++each) pages.push_back(std::move(saves[next++]));
+    Result<void> taken = take_pages_read(save, key, std::move(pages));
+    if (!taken.ok()) {
+      end(found, std::move(taken).take_error());
+    } else if (!save.waits_for_disk) {
+      advance(found);
+    }
+  }
+  QUIRE_CHECK(next == saves.size(), "an outcome for each page that was asked for");
+}
+
+Result<void> SnapshotSaves::take_pages_read(Save& save, std::uint64_t key,
+                                            std::vector<Result<PageBytes>> pages) {
+  const std::uint32_t count = std::exchange(save.reading_count, 0);
+  const bool has_tail = std::exchange(save.reads_tail, false);
+  for (const Result<PageBytes>& page : pages) {
+    if (!page.ok()) return page.error().copy();
+  }
+  if (save.operation.get() == nullptr) return Error(ErrorCode::Cancelled, "the instance ended");
+  if (has_tail) {
+    save.record.tail.front().kv = bytes_of(pages.back().value());
+    save.has_tail = false;
+  }
+  std::vector<PageRecord> records;
+  for (std::uint32_t each = 0; each < count; ++each) {
+    records.push_back(record_of(resources_.cache, save.chain[save.missing[save.next + each]]));
+    records.back().kv = bytes_of(pages[each].value());
+  }
+  save.next += count;
+  if (records.empty()) return {};
+  return submit(key,
+                store::AddPagesJob{.ticket = save.options.ticket, .pages = std::move(records)});
+}
+
+bool SnapshotSaves::deliver(store::DiskAnswer& answer) {
+  const auto job = save_of_job_.find(static_cast<std::uint64_t>(answer.id));
+  if (job == save_of_job_.end()) return false;
+  const Iterator found = saves_.find(job->second);
+  save_of_job_.erase(job);
+  if (found == saves_.end()) return true;  // A ticket that was given back.
+  Save& save = *found->second;
+  save.waits_for_disk = false;
+  if (!answer.body.ok()) {
+    end(found, std::move(answer.body).take_error());
+    return true;
+  }
+  store::DiskAnswerBody body = std::move(answer.body).take();
+  if (std::holds_alternative<store::SnapshotInfo>(body)) {
+    save.options.ticket = store::kNoTicket;  // It ended with the save.
+    end(found, AnswerBody(Done{}));
+    return true;
+  }
+  if (auto* begun = std::get_if<store::BegunSave>(&body)) {
+    save.options.ticket = begun->ticket;
+    std::map<PageName, std::uint32_t> index_of;
+    if (save.operation.get() != nullptr) {
+      for (std::uint32_t index = 0; index < save.chain.size(); ++index) {
+        index_of.emplace(resources_.cache.name(save.chain[index]), index);
+      }
+      for (const PageName& name : begun->missing) save.missing.push_back(index_of.at(name));
+    }
+  }
+  advance(found);
+  return true;
+}
+
+void SnapshotSaves::advance(Iterator found) {
+  Save& save = *found->second;
+  if (save.operation.get() == nullptr) {
+    return end(found, Error(ErrorCode::Cancelled, "the instance ended"));
+  }
+  if (save.next < save.missing.size() || save.has_tail) {
+    table_.wakeup.notify();  // For the next batch.
+    return;
+  }
+  Result<void> submitted = submit(found->first, store::SaveJob{.record = std::move(save.record),
+                                                               .pages = std::move(save.links),
+                                                               .options = save.options});
+  if (!submitted.ok()) end(found, std::move(submitted).take_error());
+}
+
+void SnapshotSaves::end(Iterator found, Result<AnswerBody> answer) {
+  Save& save = *found->second;
+  if (save.options.ticket != store::kNoTicket) disk_.release(save.options.ticket);
+  if (Operation* operation = save.operation.get()) {
+    Context* shadow = std::exchange(operation->child, nullptr);
+    drop_context(*shadow, resources_,
+                 operation->instance->ledgers[static_cast<std::size_t>(disk_.model())]);
+    table_.contexts.destroy(shadow);
+    table_.finish(*operation, std::move(answer));
+  }
+  erase(found);
+}
+
+}  // namespace quire::control

@@ -1,0 +1,195 @@
+#include "control/transfers/tier_transfers.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+
+namespace quire::control {
+namespace {
+
+constexpr ColdHint kWanted{.hint = EvictionHint::WillResume};
+
+}  // namespace
+
+// Adds a page that can go at any time to what the batch saves.
+bool TierTransfers::keeps(NodeId node) {
+  PageTiers& tiers = resources_.tiers;
+  if (tiers.has(node)) tiers.touch(node);  // It was wanted for as long as it was in the pool.
+  if (!is_building_ || tiers.has(node)) return false;
+  if (!costs_.is_worth_keeping(!tiers.has_host(), resources_.cache.page_size())) return false;
+  std::optional<TransferId> transfer;
+  if (saving_.size() < kSavesPerBatch) transfer = tiers.leave(node);
+  if (!transfer) {
+    ++lost_count_;
+    return false;
+  }
+  saving_.push_back({.page = {.page = resources_.cache.page_of(node),
+                              .slots = resources_.cache.visible_slots(node),
+                              .node = node,
+                              .transfer = *transfer},
+                     .context = {}});
+  return true;
+}
+
+// What found no room in the disk's queue before may find it now.
+void TierTransfers::begin_build() {
+  is_building_ = true;
+  if (is_on()) write_out();
+}
+
+bool TierTransfers::takes(NodeId node, bool is_done) {
+  return !is_done && is_on() && keeps(node);
+}
+
+void TierTransfers::keep_cold(const Context& context) {
+  if (!is_on()) return;
+  const PageCache& cache = resources_.cache;
+  for (NodeId node = context.head; !cache.is_root(node); node = cache.parent(node)) {
+    const bool is_cold =
+        cache.is_resident(node) && cache.pool().state(cache.page_of(node)) == PageState::Cold;
+    if (is_cold && saving_.size() < kSavesPerBatch) keeps(node);
+  }
+}
+
+void TierTransfers::swap_out(Context& context, PageLedger& ledger) {
+  QUIRE_CHECK(is_building_, "swapped without a batch that reads its pages");
+  std::vector<SwapSave> saves;
+  control::swap_out(context, resources_, ledger, saves);
+  for (const SwapSave& save : saves) saving_.push_back({save, Ref<Context>(&context)});
+}
+
+std::uint32_t TierTransfers::ready_count(const std::vector<NodeId>& run) const {
+  const auto end = std::find_if(run.begin(), run.end(),
+                                [this](NodeId node) { return !resources_.tiers.is_ready(node); });
+  return static_cast<std::uint32_t>(end - run.begin());
+}
+
+TierTransfers::Fetch TierTransfers::look(const std::vector<NodeId>& run) {
+  PageTiers& tiers = resources_.tiers;
+  CostModel::Run cost{.page_count = static_cast<std::uint32_t>(run.size())};
+  cost.token_count = cost.page_count * resources_.cache.page_size();
+  for (const NodeId node : run) {
+    tiers.touch(node);
+    cost.read_count += tiers.is_to_be_read(node);
+  }
+  if (run.empty() || !costs_.should_restore(cost)) return {};
+  const bool is_read = !tiers.is_ready(run.front()) && !tiers.is_to_be_read(run.front());
+  const bool waits = is_read || (cost.read_count > 0 && !may_read());
+  const bool reads = cost.read_count > 0 && read(run);
+  if (const std::uint32_t ready = ready_count(run); ready > 0) {
+    return {.end = FetchEnd::WantsPages, .page_count = ready};
+  }
+  return {.end = waits || reads ? FetchEnd::Waits : FetchEnd::Compute};
+}
+
+// False: its bytes are damaged.
+bool TierTransfers::begin_load(NodeId node, PageId page, SwapIn* swap, inference::Batch& batch) {
+  Result<PageTiers::Taken> taken = resources_.tiers.take_bytes(node);
+  if (!taken.ok()) return false;
+  PageTiers::Taken bytes = std::move(taken).take();
+  resources_.cache.claim_back(page, node);
+  batch.loads.push_back({.page = page, .bytes = std::move(bytes.bytes)});
+  loading_.push_back({.page = page, .node = node, .transfer = bytes.transfer, .swap = swap});
+  return true;
+}
+
+void TierTransfers::load(const std::vector<NodeId>& run, std::uint32_t page_count,
+                         inference::Batch& batch) {
+  std::vector<PageId> pages;
+  QUIRE_CHECK(resources_.cache.take(page_count, pages), "make_room() made too little");
+  std::uint32_t loaded = 0;
+  // The pages behind one that is damaged wait until it is computed.
+  while (loaded < page_count && begin_load(run[loaded], pages[loaded], nullptr, batch)) ++loaded;
+  for (; loaded < page_count; ++loaded) resources_.cache.release(pages[loaded]);
+}
+
+void TierTransfers::place_saves(inference::Batch& batch) {
+  QUIRE_CHECK(batch.saves.empty(), "saves of others come behind");
+  for (const Save& save : saving_) {
+    batch.saves.push_back({.page = save.page.page,
+                           .slots = save.page.slots,
+                           .memory = resources_.tiers.take_memory()});
+  }
+}
+
+bool TierTransfers::drop_landed() {
+  if (landed_.empty()) return false;
+  for (const NodeId node : landed_) resources_.cache.drop_page(node, kWanted);
+  landed_.clear();
+  return true;
+}
+
+void TierTransfers::complete(std::vector<Result<void>> loads, std::vector<PageBytes> bytes,
+                             std::vector<Result<PageBytes>> saves,
+                             std::vector<Ref<Operation>>& ready) {
+  QUIRE_CHECK(loads.size() == loading_.size() && bytes.size() == loads.size(),
+              "an outcome for each page that was loaded");
+  QUIRE_CHECK(saves.size() == saving_.size(), "an outcome for each page that was saved");
+  PageTiers& tiers = resources_.tiers;
+  for (std::size_t index = 0; index < saves.size(); ++index) {
+    const Save& save = saving_[index];
+    if (save.page.node != kNoNode) {
+      tiers.arrive(save.page.node, save.page.transfer, std::move(saves[index]));
+      continue;
+    }
+    if (save.page.is_held) resources_.cache.release(save.page.page);
+    Context* context = save.context.get();
+    if (context == nullptr || !context->swapped) continue;
+    if (saves[index].ok()) {
+      give_tail_page(*context, save.page.tail_index, std::move(saves[index]).take());
+    } else {
+      context->swapped->error = std::move(saves[index]).take_error();
+    }
+  }
+  saving_.clear();
+  for (std::size_t index = 0; index < loads.size(); ++index) {
+    const Load& load = loading_[index];
+    if (load.swap != nullptr) {
+      end_load(load, std::move(bytes[index]), std::move(loads[index]));
+    } else {
+      tiers.give_bytes(load.node, load.transfer, std::move(bytes[index]), loads[index].ok());
+      land(load, loads[index].ok());
+    }
+  }
+  loading_.clear();
+  finish_swaps(ready);
+  write_out();
+}
+
+// The page of a node that was brought back for whoever wants it.
+void TierTransfers::land(const Load& load, bool is_loaded) {
+  PageCache& cache = resources_.cache;
+  if (is_loaded && cache.trie().node_of(load.page) != kNoNode) {
+    cache.land(load.page);
+    landed_.push_back(load.node);
+    return;
+  }
+  cache.unclaim(load.page);
+  cache.release(load.page);
+}
+
+void TierTransfers::measure(std::uint32_t row_count, std::uint32_t load_count,
+                            std::uint32_t save_count, std::uint64_t device_ns) {
+  if (load_count == 0 && save_count == 0) costs_.note_compute(row_count, device_ns);
+  if (row_count == 0 && save_count == 0) costs_.note_load(load_count, device_ns);
+}
+
+std::vector<PageId> TierTransfers::held_pages() const {
+  std::vector<PageId> pages;
+  for (const Save& save : saving_) {
+    if (save.page.is_held) pages.push_back(save.page.page);
+  }
+  for (const Load& load : loading_) {
+    if (load.node != kNoNode) pages.push_back(load.page);
+  }
+  for (const SwapIn& swap : swaps_) {
+    pages.insert(pages.end(), swap.spare.begin(), swap.spare.end());
+    pages.insert(pages.end(), swap.tail.begin(), swap.tail.end());
+    for (const NodeId node : swap.held) pages.push_back(resources_.cache.page_of(node));
+  }
+  for (const NodeId node : landed_) pages.push_back(resources_.cache.page_of(node));
+  return pages;
+}
+
+}  // namespace quire::control
