@@ -130,6 +130,19 @@ Result<void> release_pages(Context& context, ModelResources& resources, PageLedg
 Result<void> truncate_page_tokens(Context& context, const ModelResources& resources,
                                   std::uint32_t count);
 
+// A snapshot is opened into the context, which is empty: its pages come one by one, and then what it
+// has besides: written tokens of its tail, and those that were queued. `ticket`: of the snapshot that
+// it was taken from, or none.
+void begin_opening(Context& context);
+void finish_opening(Context& context, const store::SnapshotRecord& record, store::TicketId ticket);
+// What was swapped out is on its way back: nothing else may touch it.
+void begin_swap_in(Context& context);
+// The batch computes it.
+void note_use(Context& context, BatchId batch);
+// What its program says of its pages once nobody holds them, and of its length.
+void set_hint(Context& context, ContextHintKind kind, std::uint32_t seconds);
+void set_beyond(Context& context, bool is_allowed);
+
 // Gives everything back; also in flight, when its instance ends.
 void drop_context(Context& context, ModelResources& resources, PageLedger& ledger);
 

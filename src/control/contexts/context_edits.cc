@@ -114,8 +114,7 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
   child.overflow_count = context.overflow_count;
   child.found_token_count = context.found_token_count;
   child.is_beyond_context = context.is_beyond_context;
-  child.gave_output = context.gave_output;
-  child.drawn_queued_count = context.drawn_queued_count;
+  child.drawn = context.drawn.forked();
   child.hint = context.hint;
   child.hint_seconds = context.hint_seconds;
   child.tokens.assign(context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first),
@@ -412,6 +411,39 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
   context.lost_count = 0;
   context.has_unnamed_start = context.has_opaque_page = false;
   context.is_in_flight = context.is_opening = context.is_suspended = false;
+}
+
+void begin_opening(Context& context) {
+  context.is_opening = true;
+}
+
+void finish_opening(Context& context, const store::SnapshotRecord& record, store::TicketId ticket) {
+  context.reserved_count = 0;
+  context.is_opening = false;
+  if (!record.tail.empty()) {
+    context.tokens = record.tail.front().tokens;
+    context.written_count = record.tail.front().written_count;
+  }
+  context.tokens.insert(context.tokens.end(), record.queued_tokens.begin(),
+                        record.queued_tokens.end());
+  context.taken_ticket = ticket;
+}
+
+void begin_swap_in(Context& context) {
+  context.is_in_flight = true;
+}
+
+void note_use(Context& context, BatchId batch) {
+  context.used_batch = static_cast<std::uint64_t>(batch);
+}
+
+void set_hint(Context& context, ContextHintKind kind, std::uint32_t seconds) {
+  context.hint = kind;
+  context.hint_seconds = seconds;
+}
+
+void set_beyond(Context& context, bool is_allowed) {
+  context.is_beyond_context = is_allowed;
 }
 
 }  // namespace quire::control

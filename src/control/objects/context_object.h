@@ -2,9 +2,11 @@
 // Context: what a program has of a model, by its handle.
 //
 // Thread   engine thread only.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -43,6 +45,38 @@ struct SwappedContext {
   std::optional<Error> error;   // Why one of these never will come.
 };
 
+// What was drawn of a context's last tokens, by the host or by the program itself: it tells prompts
+// from the tokens that go on with what was drawn.
+class DrawHistory {
+ public:
+  // A token that the host drew is queued.
+  void note_queued() { ++queued_count_; }
+  // `own` queued tokens begin to be computed, with outputs for the program or without. How many of
+  // them are prompt: not those that the host drew, and not a single one after an output, which the
+  // program drew itself.
+  std::uint32_t take_prompt(std::uint32_t own, bool wants_output) {
+    const std::uint32_t drawn = std::min(own, std::exchange(queued_count_, 0));
+    const bool is_step = drawn == 0 && own == 1 && gave_output_;
+    if (own > 0 || wants_output) gave_output_ = wants_output;
+    const std::uint32_t prompt = is_step ? 0 : own - drawn;
+    if (prompt > 0) at_ns_ = 0;  // What was appended in between may have been waited for.
+    return prompt;
+  }
+  // A token is drawn at `now_ns`. When the one before it was; 0: prompt came in between.
+  std::uint64_t note_drawn(std::uint64_t now_ns) { return std::exchange(at_ns_, now_ns); }
+  // Of a fork: the child's tokens are drawn anew.
+  DrawHistory forked() const {
+    DrawHistory child = *this;
+    child.at_ns_ = 0;
+    return child;
+  }
+
+ private:
+  bool gave_output_ = false;        // When it was last computed, the program got outputs.
+  std::uint32_t queued_count_ = 0;  // Of the tokens queued, those that the host drew.
+  std::uint64_t at_ns_ = 0;         // When the last token was drawn.
+};
+
 inline constexpr inference::SequenceId kNoSequence{0xffffffffu};
 inline constexpr std::uint32_t kNotAway = 0xffffffffu;
 
@@ -54,7 +88,6 @@ struct alignas(64) Context {
   bool is_opening = false;         // Of a snapshot: its pages come one by one.
   bool is_suspended = false;       // Holds no page: see context_suspend.h.
   bool is_beyond_context = false;  // The model's context length does not bound it.
-  bool gave_output = false;        // When it was last computed, the program got outputs.
   // The tail's first page has slots that were never written, or whose content has no name.
   bool has_unnamed_start = false;
   bool has_opaque_page = false;       // Among those committed, now or once.
@@ -83,8 +116,7 @@ struct alignas(64) Context {
   std::unique_ptr<SwappedContext> swapped;  // Suspended, and its bytes are on a tier.
   std::uint64_t overflow_count = 0;         // Appended beyond what is kept; only counted.
   std::uint64_t used_batch = 0;             // The last batch that computed it.
-  std::uint64_t drawn_at_ns = 0;  // When its last token was drawn, if nothing was appended since.
-  std::uint32_t drawn_queued_count = 0;  // Of the tokens queued, those that the host drew.
+  DrawHistory drawn;
   std::uint64_t miss = 0;  // Why tokens are computed since the last one found; MissLog.
   SlotView view;           // Which slots were dropped, and when.
   // Up to the first page that was dropped whole, the chain is held at its end. Behind that, each

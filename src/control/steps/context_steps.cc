@@ -315,7 +315,7 @@ Attempt ContextSteps::fly(Operation& operation, const Chunk& chunk, BatchDraft& 
     operation.requeries.erase(operation.requeries.begin(),
                               operation.requeries.begin() + chunk.requery_count);
   }
-  context.used_batch = static_cast<std::uint64_t>(draft.id());
+  note_use(context, draft.id());
   draft.last_pass().is_last = chunk.is_last;
   if (!chunk.is_last) return Attempt::Later;
   if (DrawSteps::changes_after_pass(operation)) {

@@ -199,7 +199,7 @@ void DrawSteps::settle_drafts(const Flight& flight) {
 
 void DrawSteps::queue_drawn(Context& context, std::uint32_t token) {
   append_tokens(context, resources(), std::span(&token, 1));
-  ++context.drawn_queued_count;
+  context.drawn.note_queued();
 }
 
 // One token, without masks and drafts. It is queued also for one who dropped the future.

@@ -40,7 +40,7 @@ Attempt HostSteps::attempt(Operation& operation, BatchDraft* draft) {
     case index_of<ContextHint>():
       return hint(operation);
     case index_of<ContextBeyond>():
-      operation.context->is_beyond_context = body_of<ContextBeyond>(operation).is_allowed;
+      set_beyond(*operation.context, body_of<ContextBeyond>(operation).is_allowed);
       return done(operation);
     case index_of<ContextDrop>():
       return drop(operation);
@@ -51,8 +51,7 @@ Attempt HostSteps::attempt(Operation& operation, BatchDraft* draft) {
 
 Attempt HostSteps::hint(Operation& operation) {
   const ContextHint& body = body_of<ContextHint>(operation);
-  operation.context->hint = body.kind;
-  operation.context->hint_seconds = body.seconds;
+  set_hint(*operation.context, body.kind, body.seconds);
   if (body.kind == ContextHintKind::WillResume) tiers_.prefetch(*operation.context);
   return done(operation);
 }

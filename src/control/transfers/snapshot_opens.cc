@@ -161,7 +161,7 @@ Result<void> SnapshotOpens::accept(Open& open, Operation& operation) {
       return corrupted(record.name, "a page is missing whose slots were not dropped");
     }
   }
-  context.is_opening = true;
+  begin_opening(context);
   return {};
 }
 
@@ -374,19 +374,11 @@ void SnapshotOpens::commit_loaded(Open& open, Operation& operation, std::size_t 
 std::string SnapshotOpens::finish_tail(Open& open, Operation& operation) {
   Context& context = *operation.context;
   store::SnapshotRecord& record = open.opened.record;
-  context.reserved_count = 0;
-  context.is_opening = false;
-  if (!record.tail.empty()) {
-    context.tokens = record.tail.front().tokens;
-    context.written_count = record.tail.front().written_count;
-  }
+  const bool takes = std::get<ContextOpen>(operation.body).takes;
+  finish_opening(context, record, takes ? open.opened.ticket : store::kNoTicket);
   // The pages count as found by the context, which held none before.
   operation.instance->statistics.opened_token_count +=
       context.found_token_count + context.written_count;
-  context.tokens.insert(context.tokens.end(), record.queued_tokens.begin(),
-                        record.queued_tokens.end());
-  const bool takes = std::get<ContextOpen>(operation.body).takes;
-  if (takes) context.taken_ticket = open.opened.ticket;
   disk_.release(open.opened.ticket, takes ? store::TicketEnd::Reading : store::TicketEnd::Release);
   std::string note = std::move(record.note);
   opens_.erase(open.key);

@@ -74,7 +74,7 @@ void TierTransfers::begin_swap_in(Operation& operation, std::vector<NodeId> held
   QUIRE_CHECK(cache.take(static_cast<std::uint32_t>(swap.pending.size()), swap.spare),
               "make_room() made too little");
   QUIRE_CHECK(cache.take(swapped_tail_count(context), swap.tail), "make_room() made too little");
-  context.is_in_flight = true;
+  control::begin_swap_in(context);
   advance(swap, batch);
   if (!is_done(swap)) return;
   // All of it was in the pool still, or what was not is lost: no batch has to do with it.
