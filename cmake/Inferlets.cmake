@@ -99,8 +99,8 @@ endfunction()
 
 # QuickJS for programs, which tools/build_quickjs.sh makes; empty where it is missing.
 function(quire_find_quickjs folder)
-  file(STRINGS ${CMAKE_SOURCE_DIR}/tools/build_quickjs.sh line REGEX "^readonly version=")
-  string(REPLACE "readonly version=" "" version ${line})
+  file(STRINGS ${CMAKE_SOURCE_DIR}/tools/build_quickjs.sh lines REGEX "^readonly (version|revision)=")
+  string(REGEX REPLACE ".*version=([^;]*);.*revision=([0-9]+).*" "\\1-\\2" version "${lines}")
   set(cache $ENV{HOME}/.cache)
   if(DEFINED ENV{XDG_CACHE_HOME})
     set(cache $ENV{XDG_CACHE_HOME})
@@ -164,6 +164,15 @@ function(quire_test_guest SOURCE)
   quire_guest_module(${SOURCE} ${CMAKE_CURRENT_BINARY_DIR}/${name}.o ${guest}
     OPTIONS ${options} NEEDS ${needs})
   set(guests ${guests} ${guest} PARENT_SCOPE)
+endfunction()
+
+# quire_runtime(NAME VERSION MODULE FOLDER): a runtime for scripts of the module, started once, in FOLDER as
+# NAME.wasm, NAME.cwasm and NAME.json (src/application/sandbox/script_runtimes.h).
+function(quire_runtime NAME VERSION MODULE FOLDER)
+  file(MAKE_DIRECTORY ${FOLDER})
+  add_custom_command(OUTPUT ${FOLDER}/${NAME}.json ${FOLDER}/${NAME}.wasm ${FOLDER}/${NAME}.cwasm
+    COMMAND quire-make-runtime ${MODULE} ${NAME} ${VERSION} ${FOLDER}
+    DEPENDS ${MODULE} quire-make-runtime VERBATIM COMMENT "Starting the runtime ${NAME}")
 endfunction()
 
 quire_check_guest_compiler()

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Makes libquickjs.a for programs (wasm32): QuickJS-ng (MIT), whose C sources are in the crate
-# rquickjs-sys. Once per machine, into $QUIRE_CACHE/quickjs-VERSION (else ~/.cache/quire); prints that
-# folder as its last line. It holds libquickjs.a, include/ and LICENSE. inferlets/agent_codeact needs
-# it, and is left out of a build where it is missing.
+# rquickjs-sys. Once per machine, into $QUIRE_CACHE/quickjs-VERSION-REVISION (else ~/.cache/quire); prints
+# that folder as its last line. It holds libquickjs.a, include/ and LICENSE. Scripts (sdk/javascript) and
+# inferlets/agent_codeact need it, and are left out of a build where it is missing.
 set -euo pipefail
 
 readonly version=0.14.0
+readonly revision=2  # Of what this script changes.
 readonly sha256=cee271d0eeba64f0915b846cb7ae02e16faf3dfdffdca91731101d9d30fe3423
-folder=${QUIRE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quire}/quickjs-$version
+folder=${QUIRE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quire}/quickjs-$version-$revision
 
 mkdir -p "$(dirname "$folder")"
 exec 9>"$folder.lock"
@@ -43,13 +44,29 @@ grep -q "\"package\":\"$sha256\"" "$crate/.cargo-checksum.json" || {
 
 # Under WASI QuickJS does not watch its stack. The host does, but ends the program, and not its
 # JavaScript alone; so let QuickJS watch it too. It measures the stack in the program's memory, where
-# a parser of nested text needs none: each function that looks takes 1 KiB there, so that the limit
-# of the program counts calls.
+# its functions need little: each one that looks takes 1 KiB there, and those by which the parser calls
+# itself take more than they take of the host's stack. So a stack of 700 KiB in memory is too deep
+# before the host's 512 KiB are.
 source=$crate/quickjs/quickjs.c
 sed -i -e '/^static void update_stack_limit/,/^}/ s/^#if defined(__wasi__)$/#if 0/' \
   -e '/^static inline uintptr_t js_get_stack_pointer/,/^}/ s/return (uintptr_t)__builtin_frame_address(0);/volatile char here[1024]; here[0] = 0; return (uintptr_t)here;/' \
   -e 's/^static inline uintptr_t js_get_stack_pointer/__attribute__((always_inline)) &/' \
   -e 's/^static inline bool js_check_stack_overflow(JSRuntime \*rt, size_t alloca_size)$/__attribute__((always_inline)) &/' "$source"
+pad() {  # FUNCTION BYTES: its definition begins with a local array.
+  python3 - "$source" "$@" <<'END'
+import re, sys
+path, name, count = sys.argv[1:]
+definition = re.compile(r"(static __exception int " + name + r"\([^;{]*\)\n\{)")
+local = rf'\1\n    char here[{count}]; __asm__ volatile("" : : "r"(here) : "memory");'
+text, found = definition.subn(local, open(path).read())
+if found != 1:
+    sys.exit(f"quickjs: {name} in quickjs.c is not as expected")
+open(path, "w").write(text)
+END
+}
+pad js_parse_assign_expr2 3600
+pad js_parse_statement_or_decl 1200
+pad js_parse_unary 700
 if [ "$(grep -c -e 'volatile char here\[1024\]' -e '^__attribute__((always_inline)) static' "$source")" != 3 ] ||
   sed -n '/^static void update_stack_limit/,/^}/p' "$source" | grep -q __wasi__; then
   echo "quickjs: the stack checks in quickjs.c are not as expected" >&2

@@ -63,6 +63,8 @@ parsers() {
   echo "modules module_fuzz
     src/main/modules/module_sections.cc src/main/modules/function_names.cc
     src/main/modules/declared_options.cc src/main/modules/program_words.cc"
+  # Scripts as clients bring them.
+  echo "scripts script_bundle_fuzz src/application/sandbox/script_bundle.cc"
   # Our own reader of Wasm modules; what it lets through goes to wasmtime.
   echo "wasm_entry wasm_entry_fuzz src/application/sandbox/module_check.cc"
 }

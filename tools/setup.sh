@@ -63,10 +63,12 @@ engines() {
     tools/build_engines.sh
 }
 
-# For one program alone: a machine that cannot fetch it has the others.
+# For scripts and one program: a machine that cannot fetch it has the rest.
 quickjs() {
-  (step quickjs "QuickJS, for agent_codeact (the first time: a minute)" tools/build_quickjs.sh) ||
-    echo "quickjs    going on without: the program agent_codeact is left out"
+  (step quickjs "QuickJS, for scripts and agent_codeact (the first time: a minute)" tools/build_quickjs.sh) ||
+    echo "quickjs    going on without: scripts and the program agent_codeact are left out"
+  (step sucrase "sucrase, for scripts in TypeScript" tools/fetch_npm.sh sucrase) ||
+    echo "sucrase    going on without: scripts in TypeScript are left out"
 }
 
 # For tests of Rust programs alone: where it cannot be made they are skipped by name.
@@ -83,6 +85,8 @@ model() {
 # Reference vocabularies and templates, too large for the repository. Tests that need them are
 # skipped by name where they cannot be fetched, so that a machine without a network still tests.
 goldens() {
+  (step typescript "TypeScript, for tests of the types of scripts" tools/fetch_npm.sh typescript) ||
+    echo "typescript going on without: the tests that need it are skipped by name"
   (step goldens "reference tokenizers and chat templates" tools/fetch_tokenizer_goldens.sh) ||
     echo "goldens    going on without: the tests that need them are skipped by name"
   (step goldens "JSON-Schema-Test-Suite" tools/fetch_schema_goldens.sh) ||

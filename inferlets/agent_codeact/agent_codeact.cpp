@@ -31,7 +31,7 @@ class JavaScript {
  public:
   JavaScript() {
     JS_SetMemoryLimit(runtime_, std::size_t{16} << 20);
-    JS_SetMaxStackSize(runtime_, std::size_t{192} << 10);
+    JS_SetMaxStackSize(runtime_, std::size_t{700} << 10);
     const auto over = [](JSRuntime*, void* left) -> int { return --*static_cast<int*>(left) < 0; };
     JS_SetInterruptHandler(runtime_, over, &turns_left_);
     JS_SetContextOpaque(context_, this);

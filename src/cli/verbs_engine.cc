@@ -63,7 +63,8 @@ Verb add_run(CLI::App& app) {
       app.add_subcommand("run", "Run a program (an inferlet) in an engine here, or on a server");
   verb->add_option(
           "PROGRAM", state->options.program,
-          "A Wasm module, a C++ file that is compiled for this run, or the name of a program that "
+          "A Wasm module, a script (.js, .mjs, .ts, .mts), a C++ file that is compiled for this "
+          "run, or the name of a program that "
           "comes with quire; with --server the name of a program there. PROGRAM --help prints the "
           "options of the program")
       ->required();
@@ -82,11 +83,11 @@ Verb add_run(CLI::App& app) {
       "--watch", state->options.watches,
       "Run PROGRAM again each time that its file changes, or one that it includes; the run before "
       "is ended");
-  verb->add_option(
-          "--program", state->options.further_programs,
-          "A Wasm module, a folder of them, or a C++ file that is compiled for this run, which "
-          "programs may launch by its name (the file's, without its ending); may be given "
-          "again")
+  verb->add_option("--program", state->options.further_programs,
+                   "A Wasm module, a folder of them, a script, or a C++ file that is compiled for "
+                   "this run, which "
+                   "programs may launch by its name (the file's, without its ending); may be given "
+                   "again")
       ->type_name("PATH")
       ->allow_extra_args(false);
   verb->add_option("--send-file", state->options.sent_files,

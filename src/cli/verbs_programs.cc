@@ -5,8 +5,12 @@ namespace quire::cli {
 
 Verb add_build(CLI::App& app) {
   auto options = std::make_shared<BuildOptions>();
-  CLI::App* verb = app.add_subcommand("build", "Compile a program (an inferlet) to Wasm");
-  verb->add_option("FILE", options->sources, "C++ sources, or the folder of a Cargo project (Rust)")
+  CLI::App* verb =
+      app.add_subcommand("build", "Make a module of a program (an inferlet): C++, Rust or a script");
+  verb->add_option(
+          "FILE", options->sources,
+          "C++ sources, or the folder of a Cargo project (Rust), which are compiled; or a script, "
+          ".js, .mjs, .ts or .mts, with what it imports by relative paths, which needs no compiler")
       ->required();
   verb->add_option(
           "-o,--output", options->output,
@@ -27,7 +31,8 @@ rustup target add wasm32-wasip1
 Examples:
   quire build program.cpp -o program.wasm
   quire build program.cpp --debug -- -DTRACE=1
-  quire build my_project -o program.wasm)");
+  quire build my_project -o program.wasm
+  quire build agent.ts -o agent.wasm)");
   return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }
 

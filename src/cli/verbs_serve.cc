@@ -182,20 +182,21 @@ Verb add_serve_flags(CLI::App* verb) {
   ServeOptions& options = state->options;
   verb->add_option("PROGRAM", options.programs,
                    "Modules that clients may launch by their name, the file's without .wasm; of a "
-                   "folder, all in it; and C++ sources, which are compiled first. Clients may "
-                   "upload others");
+                   "folder, all in it; C++ sources, which are compiled first; and scripts, of a "
+                   "folder those that no other one imports. Clients may upload others");
   verb->add_option("--listen", options.listen,
                    "The address for clients; port 0 for any that is free. An address that other "
                    "machines reach needs --keys")
       ->envname("QUIRE_LISTEN")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  verb->add_option("--endpoint", options.endpoints,
-                   "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), "
-                   "and a program with arguments for it: the name of one given here, the file of a "
-                   "module, or a C++ source, which is compiled first. One instance answers each "
-                   "request. It takes the place of an endpoint of quire at that path. May be given "
-                   "again (docs/endpoints.md)")
+  verb->add_option(
+          "--endpoint", options.endpoints,
+          "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), "
+          "and a program with arguments for it: the name of one given here, the file of a "
+          "module, a C++ source, which is compiled first, or a script. One instance answers each "
+          "request. It takes the place of an endpoint of quire at that path. May be given "
+          "again (docs/endpoints.md)")
       ->type_name("\"METHOD /PATH=PROGRAM [ARGUMENT...]\"")
       ->allow_extra_args(false);
   verb->add_flag("--no-endpoints", state->has_no_endpoints,

@@ -16,6 +16,7 @@ constexpr std::size_t kSuggestedCommandBytesMax = 160;
 constexpr std::string_view kOtherVariables[] = {"QUIRE_DATA",
                                                 "QUIRE_CACHE",
                                                 "QUIRE_SDK",
+                                                "QUIRE_RUNTIMES",
                                                 "QUIRE_KEY",
                                                 "QUIRE_SEED_SHARE",
                                                 "QUIRE_TEST_SEED",

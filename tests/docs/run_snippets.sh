@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run_snippets.sh BUILD_FOLDER: runs the shell blocks of the documents that stand behind a line
 # <!-- runnable -->, each in a fresh copy of what it needs, with build/release meaning BUILD_FOLDER.
-# A block behind <!-- program NAME.cpp --> is the file NAME.cpp there.
+# A block after <!-- program NAME.cpp --> is the file NAME.cpp there; likewise one in JavaScript or TypeScript.
 # Exit code 77 (skipped) where the default model is not there.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -27,8 +27,8 @@ cd "$root"
 while IFS= read -r file; do
   name=${file%.md}
   awk -v folder="$work" -v name="${name//\//_}" '
-    /^<!-- program [a-z_]+\.cpp -->$/ { program = folder "/checkout/" $3; next }
-    /^```cpp$/ && program { printing = program; program = ""; next }
+    /^<!-- program [a-z_]+\.(cpp|js|ts) -->$/ { program = folder "/checkout/" $3; next }
+    /^```(cpp|js|ts)$/ && program { printing = program; program = ""; next }
     /^```$/ { printing = "" }
     printing { print > printing }
     /^<!-- runnable -->$/ { wanted = 1; next }

@@ -38,6 +38,8 @@ class WildGuest {
                                      .request = request(seed)}),
         memory_(kMemoryBytes + 2 * kMarginBytes, kCanary) {
     control_.told_misses.emplace(3);
+    state_.script = std::make_shared<const sandbox::Script>(
+        sandbox::Script{"the source of a script", "its byte code"});
     random_.fill(std::span(memory_).subspan(kMarginBytes, kMemoryBytes));
     http_.respond("http://a.example:80/", {.after_ns = 2000, .body = {{0, "one"}, {3000, "two"}}});
   }
@@ -219,7 +221,9 @@ class WildGuest {
 
   std::int64_t call_named(std::string_view interface, std::string_view name,
                           std::vector<std::int64_t> arguments) {
-    const std::string module = "quire:core/" + std::string(interface) + "@1";
+    const bool is_script = interface == "script";  // Not one of interface/.
+    const std::string module =
+        (is_script ? "quire:" : "quire:core/") + std::string(interface) + "@1";
     for (const sandbox::HostFunction& function : host_functions()) {
       if (module == function.module && name == function.name) return call(function, arguments);
     }
@@ -352,6 +356,10 @@ class WildGuest {
         {"runtime", "kill-child", {child_}},
         {"future", "drop", {child_}},
         {"runtime", "sleep", {500}},
+        {"script", "size", {}},
+        {"script", "read", {4, kBuffer, 64}},
+        {"script", "bytecode-size", {}},
+        {"script", "read-bytecode", {4, kBuffer, 64}},
         {"session", "receive", {}},
         {"session", "send-file", {kText, 16, kMediaType, kMediaTypeText.size(), 8}},
         {"session", "write-file", {file_, kText, 4}},
@@ -660,7 +668,9 @@ TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {
   for (const sandbox::HostFunction& function : host_functions()) {
     const std::string_view module = function.module;
     if (!module.starts_with("quire")) continue;
-    const bool is_absent = module == "quire:core/adapter@1" || module == "quire:core/input-image@1";
+    const bool is_absent = module == "quire:core/adapter@1" ||
+                           module == "quire:core/input-image@1" ||
+                           std::string_view(function.name) == "put-bytecode";
     const std::string name = std::string(module) + "." + function.name;
     EXPECT_NE(succeeded.contains(name), is_absent) << name;
   }

@@ -12,12 +12,13 @@ namespace quire::hostcalls {
                               kind)                                                           \
   Result<Suspension> interface##_##name(HostCall& call QUIRE_PARAMETERS parameters);
 #include "application/hostcalls/host_call_table.inc"
+#include "application/hostcalls/script_call_table.inc"
 #undef QUIRE_HOST_CALL
 #undef QUIRE_SUSPENDING_CALL
 #undef QUIRE_PARAMETERS
 
-// Every import that a guest may have: the calls of interface/, and the part of WASI preview 1 that
-// compilers emit.
+// Every import that a guest may have: the calls of interface/, the part of WASI preview 1 that
+// compilers emit, and what runtimes of scripts call.
 std::span<const sandbox::HostFunction> host_functions();
 
 }  // namespace quire::hostcalls

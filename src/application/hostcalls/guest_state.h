@@ -35,6 +35,7 @@
 #include "application/hostcalls/served_request.h"
 #include "application/hostcalls/session_box.h"
 #include "application/hostcalls/tenant_gauge.h"
+#include "application/sandbox/wasm_runtime.h"
 #include "base/clock.h"
 #include "base/instance_numbers.h"
 #include "base/lazy_deque.h"
@@ -149,6 +150,8 @@ class GuestState {
   ServedRequest served;
   LazyDeque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
   std::unordered_map<std::uint32_t, ContextRecord> contexts;
+  // What it runs, if it is an instance of a script; from before its first call.
+  std::shared_ptr<const sandbox::Script> script;
   std::string last_error;
   std::string result;
   bool wait_is_poll = false;  // The guest waits in poll_oneoff, which returns an errno.

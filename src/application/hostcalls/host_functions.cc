@@ -21,6 +21,7 @@ constexpr sandbox::HostFunction host_function(const char* module, const char* na
 #define QUIRE_SUSPENDING_CALL QUIRE_HOST_CALL
 #define QUIRE_NO_DESCRIPTOR QUIRE_HOST_CALL
 #include "application/hostcalls/host_call_table.inc"
+#include "application/hostcalls/script_call_table.inc"
 #include "application/hostcalls/wasi_call_table.inc"
 #undef QUIRE_HOST_CALL
 
@@ -28,6 +29,7 @@ constexpr sandbox::HostFunction kFunctions[] = {
 #define QUIRE_HOST_CALL(interface, name, module, import, signature, result, parameters, kind) \
   host_function<&interface##_##name, CallKind::kind>(module, import, signature),
 #include "application/hostcalls/host_call_table.inc"
+#include "application/hostcalls/script_call_table.inc"
 #include "application/hostcalls/wasi_call_table.inc"
 #undef QUIRE_HOST_CALL
 #undef QUIRE_SUSPENDING_CALL

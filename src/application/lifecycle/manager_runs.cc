@@ -64,6 +64,7 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
     return;
   }
   record.instance = std::move(instance).take();
+  record.state->script = entry->program->script();
   ++slot_count;
   figures.queue_ns.observe(parts.clock.now_ns() - record.launched_ns);
   parts.control.start_instance(record.id, record.tenant, record.limits.control);

@@ -16,6 +16,7 @@ enum Instruction : std::uint8_t {
   kBranchTable = 0x0e,
   kCallIndirect = 0x11,
   kSelectTyped = 0x1c,
+  kTableSet = 0x26,
   kConstI32 = 0x41,
   kConstF32 = 0x43,
   kConstF64 = 0x44,
@@ -205,13 +206,13 @@ Error too_deep(std::uint32_t function, std::uint32_t loop_depth, std::size_t at,
                                         std::to_string(loop_depth_max));
 }
 
-// The count of bulk operations. What is cut short has failed().
-Result<std::uint32_t> check_body(BodyReader& body, std::uint32_t function,
-                                 std::uint32_t loop_depth_max) {
+// What is cut short has failed().
+Result<BodySummary> check_body(BodyReader& body, std::uint32_t function,
+                               std::uint32_t loop_depth_max) {
   skip_locals(body);
   std::vector<bool> blocks;  // Those that are open; true for a loop.
   std::uint32_t loop_depth = 0;
-  std::uint32_t bulk_count = 0;
+  BodySummary summary;
   Step before = Step::Plain;
   while (!body.done()) {
     const std::uint8_t instruction = body.byte();
@@ -231,28 +232,31 @@ Result<std::uint32_t> check_body(BodyReader& body, std::uint32_t function,
       blocks.pop_back();
     } else {
       step = skip_operands(body, operands);
+      const bool is_table = instruction == kTableSet || step == Step::Elements;
+      if (is_table || step == Step::Unknown) summary.may_change_tables = true;
       if (step == Step::Unknown) break;  // The compiler comes to it before all that follows.
       const bool is_long = step == Step::Bytes && before != Step::Short;
-      if (step == Step::Elements || is_long) ++bulk_count;
+      if (step == Step::Elements || is_long) ++summary.bulk_operation_count;
     }
     before = step;
   }
-  return bulk_count;
+  return summary;
 }
 
 }  // namespace
 
-Result<std::uint32_t> check_bodies(ModuleReader& section, std::uint32_t loop_depth_max) {
-  std::uint32_t most = 0;
+Result<BodySummary> check_bodies(ModuleReader& section, std::uint32_t loop_depth_max) {
+  BodySummary all;
   const std::uint32_t count = TRY(section.count());
   for (std::uint32_t function = 0; function < count; ++function) {
     const std::uint32_t bytes = TRY(section.count());
     BodyReader body(TRY(section.part(bytes)));
-    const std::uint32_t bulk_count = TRY(check_body(body, function, loop_depth_max));
+    const BodySummary each = TRY(check_body(body, function, loop_depth_max));
     if (body.failed()) return body.failure();
-    most = std::max(most, bulk_count);
+    all.bulk_operation_count = std::max(all.bulk_operation_count, each.bulk_operation_count);
+    all.may_change_tables = all.may_change_tables || each.may_change_tables;
   }
-  return most;
+  return all;
 }
 
 }  // namespace quire::sandbox

@@ -13,9 +13,15 @@
 
 namespace quire::sandbox {
 
-// `section`: the code section. Gives the count of bulk operations of the function that has most:
-// fills, copies and the like, but not those of a memory whose length stands before them and is at
-// most 4,096.
-Result<std::uint32_t> check_bodies(ModuleReader& section, std::uint32_t loop_depth_max);
+struct BodySummary {
+  // Of the function that has most: fills, copies and the like, but not those of a memory whose
+  // length stands before them and is at most 4,096.
+  std::uint32_t bulk_operation_count = 0;
+  // Whether any code could change a table. Also true for an instruction that is not known here.
+  bool may_change_tables = false;
+};
+
+// `section`: the code section.
+Result<BodySummary> check_bodies(ModuleReader& section, std::uint32_t loop_depth_max);
 
 }  // namespace quire::sandbox

@@ -138,7 +138,8 @@ class Checker {
   }
 
   Result<void> read_bodies(Reader& section) {
-    summary_.bulk_operation_count = TRY(check_bodies(section, limits_.loop_depth_max));
+    const BodySummary bodies = TRY(check_bodies(section, limits_.loop_depth_max));
+    summary_.bulk_operation_count = bodies.bulk_operation_count;
     return {};
   }
 
@@ -260,6 +261,7 @@ class Checker {
       if (name == "run") run_ = index;
       if (name == "_start") start_ = index;
       if (name == "_initialize") initialize_ = index;
+      if (name == "compile") summary_.makes_byte_code = true;
     }
     return {};
   }

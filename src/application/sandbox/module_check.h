@@ -32,6 +32,7 @@ struct ModuleSummary {
   bool entry_returns_code = false;  // run: func() -> i32
   bool has_initialize = false;      // `_initialize`, which a reactor wants called first.
   bool has_memory = false;          // Exports "memory".
+  bool makes_byte_code = false;     // Exports `compile`, as runtimes of scripts may.
   std::uint64_t memory_pages_min = 0;
   std::uint32_t function_count = 0;        // Defined, not imported.
   std::uint32_t bulk_operation_count = 0;  // Of the function that has most: see check_bodies().

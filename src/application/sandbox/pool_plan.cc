@@ -9,8 +9,6 @@
 namespace quire::sandbox {
 namespace {
 
-constexpr std::uint64_t kWholeReservation = std::uint64_t{4} << 30;
-constexpr std::uint64_t kWholeGuard = 32u << 20;
 constexpr std::uint64_t kSmallGuard = 64u << 10;
 constexpr std::uint64_t kFixedBytes = 256u << 20;  // Tables, code, and the heap beside the pool.
 constexpr std::uint32_t kInstanceCountMin = 4;

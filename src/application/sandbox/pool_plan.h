@@ -15,6 +15,10 @@ struct PoolPlan {
   std::uint64_t total_bytes = 0;
 };
 
+// Of the best plan.
+inline constexpr std::uint64_t kWholeReservation = std::uint64_t{4} << 30;
+inline constexpr std::uint64_t kWholeGuard = 32u << 20;
+
 inline constexpr std::uint64_t kWasmStackBytesMax = 512u << 10;
 inline constexpr std::uint64_t kGuestStackBytes = kWasmStackBytesMax + (1u << 20);
 

@@ -59,11 +59,21 @@ enum class Origin : std::uint8_t {
   Client,    // Nobody: it is compiled within limits, in a process of its own where there is one.
 };
 
+// What an instance of a script runs, for the runtime that runs it.
+struct Script {
+  std::string bundle;            // See script_bundle.h.
+  std::string byte_code;         // That the runtime made of it here; empty: it reads the source.
+  Effort effort = Effort::Best;  // Quick: byte code can be made of it, and was not yet.
+};
+
 class Program {
  public:
   virtual ~Program() = default;
-  virtual Effort effort() const = 0;             // Of its code.
-  virtual std::uint64_t code_bytes() const = 0;  // With its tables and data.
+  virtual Effort effort() const = 0;  // Of its code.
+  // With its tables and data; of a script what is its own, because all scripts share the code.
+  virtual std::uint64_t code_bytes() const = 0;
+  // Null for programs that are not scripts.
+  virtual std::shared_ptr<const Script> script() const { return nullptr; }
 };
 
 class Instance {

@@ -3,6 +3,9 @@
 
 #include <quire_engines.h>
 
+#include <string_view>
+#include <vector>
+
 #include "application/sandbox/pool_plan.h"
 
 namespace quire::sandbox {
@@ -26,7 +29,35 @@ void set_features(wasm_config_t* config) {
 #endif
 }
 
+wasm_valtype_t* value_type(char letter) {
+  switch (letter) {
+    case 'i':
+      return wasm_valtype_new(WASM_I32);
+    case 'I':
+      return wasm_valtype_new(WASM_I64);
+    case 'f':
+      return wasm_valtype_new(WASM_F32);
+    default:
+      return wasm_valtype_new(WASM_F64);
+  }
+}
+
+wasm_valtype_vec_t value_types(std::string_view letters) {
+  std::vector<wasm_valtype_t*> types;
+  for (const char letter : letters) types.push_back(value_type(letter));
+  wasm_valtype_vec_t out;
+  wasm_valtype_vec_new(&out, types.size(), types.data());
+  return out;
+}
+
 }  // namespace
+
+WasmFunctionType function_type(std::string_view signature) {
+  const std::size_t split = signature.find('>');
+  wasm_valtype_vec_t parameters = value_types(signature.substr(0, split));
+  wasm_valtype_vec_t results = value_types(signature.substr(split + 1));
+  return WasmFunctionType(wasm_functype_new(&parameters, &results));
+}
 
 wasm_config_t* new_compiler_config(const CodeLayout& layout, Effort effort, TrapLines lines) {
   wasm_config_t* config = wasm_config_new();

@@ -5,6 +5,7 @@
 // Thread   any; nothing is kept.
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "application/sandbox/compile_protocol.h"
 #include "application/sandbox/wasmtime_handles.h"
@@ -19,6 +20,9 @@ enum class TrapLines : std::uint8_t { No, Yes };
 // The engine that is made of it takes it.
 wasm_config_t* new_compiler_config(const CodeLayout& layout, Effort effort,
                                    TrapLines lines = TrapLines::No);
+
+// Of an import, as host_call_table.inc writes it: "iI>i".
+WasmFunctionType function_type(std::string_view signature);
 
 // Errors: InvalidArgument, with what the compiler says of the module.
 Result<WasmModule> compile_module(wasm_engine_t* engine, std::span<const std::byte> wasm);

@@ -44,6 +44,7 @@ wasm_trap_t* end_guest() {
 }  // namespace
 
 std::uint64_t WasmtimeProgram::code_bytes() const {
+  if (script_ != nullptr) return script_->bundle.size() + script_->byte_code.size();
   void* begin = nullptr;
   void* end = nullptr;
   wasmtime_module_image_range(module_.get(), &begin, &end);

@@ -18,17 +18,20 @@ namespace quire::sandbox {
 
 class WasmtimeProgram final : public Program {
  public:
-  // The engine is that of the module.
+  // The engine is that of the module. `script`: what the module of a runtime runs; else null.
   WasmtimeProgram(wasm_engine_t* engine, Effort effort, WasmModule module, WasmInstancePre pre,
-                  const ModuleSummary& summary)
+                  const ModuleSummary& summary, std::shared_ptr<const Script> script)
       : engine_(engine),
         effort_(effort),
         module_(std::move(module)),
         pre_(std::move(pre)),
-        summary_(summary) {}
+        summary_(summary),
+        script_(std::move(script)) {}
   Effort effort() const override { return effort_; }
+  std::shared_ptr<const Script> script() const override { return script_; }
   std::uint64_t code_bytes() const override;
   wasm_engine_t* engine() const { return engine_; }
+  const wasmtime_module_t* module() const { return module_.get(); }
   const wasmtime_instance_pre_t* pre() const { return pre_.get(); }
   const ModuleSummary& summary() const { return summary_; }
 
@@ -38,6 +41,7 @@ class WasmtimeProgram final : public Program {
   WasmModule module_;
   WasmInstancePre pre_;
   ModuleSummary summary_;
+  const std::shared_ptr<const Script> script_;
 };
 
 class WasmtimeInstance final : public Instance {

@@ -4,6 +4,7 @@
 #include <quire_engines.h>
 
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "application/sandbox/compiled_code_cache.h"
 #include "application/sandbox/epoch_ticker.h"
 #include "application/sandbox/pool_plan.h"
+#include "application/sandbox/script_bundle.h"
+#include "application/sandbox/script_runtimes.h"
+#include "application/sandbox/script_workbench.h"
 #include "application/sandbox/wasmtime_config.h"
 #include "application/sandbox/wasmtime_handles.h"
 #include "application/sandbox/wasmtime_instance.h"
@@ -76,34 +80,6 @@ WasmEngine make_engine(const PoolPlan& plan, const WasmtimeOptions& options, Eff
   return WasmEngine(wasm_engine_new_with_config(config));
 }
 
-wasm_valtype_t* value_type(char letter) {
-  switch (letter) {
-    case 'i':
-      return wasm_valtype_new(WASM_I32);
-    case 'I':
-      return wasm_valtype_new(WASM_I64);
-    case 'f':
-      return wasm_valtype_new(WASM_F32);
-    default:
-      return wasm_valtype_new(WASM_F64);
-  }
-}
-
-wasm_valtype_vec_t value_types(std::string_view letters) {
-  std::vector<wasm_valtype_t*> types;
-  for (const char letter : letters) types.push_back(value_type(letter));
-  wasm_valtype_vec_t out;
-  wasm_valtype_vec_new(&out, types.size(), types.data());
-  return out;
-}
-
-WasmFunctionType function_type(std::string_view signature) {
-  const std::size_t split = signature.find('>');
-  wasm_valtype_vec_t parameters = value_types(signature.substr(0, split));
-  wasm_valtype_vec_t results = value_types(signature.substr(split + 1));
-  return WasmFunctionType(wasm_functype_new(&parameters, &results));
-}
-
 void define(wasmtime_linker_t* linker, const HostFunction& function) {
   const WasmFunctionType type = function_type(function.signature);
   auto* environment = const_cast<HostFunction*>(&function);
@@ -152,6 +128,8 @@ class WasmtimeRuntime final : public WasmRuntime {
 
   Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm, Effort effort,
                                                  Origin origin) override {
+    const std::string_view bytes(reinterpret_cast<const char*>(wasm.data()), wasm.size());
+    if (const auto script = TRY(find_script(bytes))) return compile_script(*script, effort);
     const ModuleSummary summary = TRY(check_module(wasm, functions_, options_.module));
     if (summary.bulk_operation_count > kQuickBulkOperationCountMax) effort = Effort::Best;
     Digest key{};
@@ -196,16 +174,93 @@ class WasmtimeRuntime final : public WasmRuntime {
   std::uint64_t module_bytes_max() const override { return options_.module.module_bytes_max; }
 
  private:
-  static Result<std::shared_ptr<const Program>> link(const Tier& tier, WasmModule module,
-                                                     const ModuleSummary& summary) {
+  using OwnProgram = std::shared_ptr<const WasmtimeProgram>;
+
+  struct LoadedRuntime {
+    ScriptRuntime runtime;
+    OwnProgram program;
+    std::mutex mutex;  // Of the workbench: one script at a time.
+    std::unique_ptr<ScriptWorkbench> workbench;
+  };
+
+  static Result<std::shared_ptr<const Program>> link(
+      const Tier& tier, WasmModule module, const ModuleSummary& summary,
+      std::shared_ptr<const Script> script = nullptr) {
+    const Effort effort = script == nullptr ? tier.effort : script->effort;
     wasmtime_instance_pre_t* pre = nullptr;
     const WasmError error(wasmtime_linker_instantiate_pre(tier.linker.get(), module.get(), &pre));
     if (error != nullptr) {
       return Error(ErrorCode::InvalidArgument,
                    "the module cannot be linked: " + message_of(error.get()));
     }
-    return std::shared_ptr<const Program>(std::make_shared<const WasmtimeProgram>(
-        tier.engine.get(), tier.effort, std::move(module), WasmInstancePre(pre), summary));
+    return std::shared_ptr<const Program>(
+        std::make_shared<const WasmtimeProgram>(tier.engine.get(), effort, std::move(module),
+                                                WasmInstancePre(pre), summary, std::move(script)));
+  }
+
+  // The code is that of the runtime, which all its scripts share; the script is data. The first
+  // instances of what a client brings read the source, so that they need not wait for byte code.
+  Result<std::shared_ptr<const Program>> compile_script(std::string_view bytes, Effort effort) {
+    TRY(check_module_bytes(bytes.size(), options_.module.module_bytes_max));
+    const ScriptBundle bundle = TRY(read_script_bundle(bytes));
+    LoadedRuntime* runtime = TRY(runtime_of(bundle));
+    auto* shared = const_cast<wasmtime_module_t*>(runtime->program->module());
+    WasmModule module(wasmtime_module_clone(shared));
+    const ModuleSummary& summary = runtime->program->summary();
+    Script script{std::string(bytes), "", Effort::Best};
+    if (summary.makes_byte_code && effort == Effort::Quick) script.effort = Effort::Quick;
+    if (summary.makes_byte_code && effort == Effort::Best) {
+      script.byte_code = byte_code_of(*runtime, bytes);
+    }
+    return link(*best_, std::move(module), summary,
+                std::make_shared<const Script>(std::move(script)));
+  }
+
+  // Loaded when the first of its scripts comes, on that thread; another one waits for it.
+  Result<LoadedRuntime*> runtime_of(const ScriptBundle& bundle) {
+    const std::lock_guard lock(runtimes_.mutex);
+    for (const auto& each : runtimes_.loaded) {
+      if (each->runtime.runs(bundle)) return each.get();
+    }
+    const ScriptRuntime runtime = TRY(find_runtime(options_.runtimes_folder, bundle));
+    Result<OwnProgram> loaded = load_runtime(runtime);
+    if (!loaded.ok()) {
+      return std::move(loaded).take_error().while_("the runtime " + runtime.title());
+    }
+    runtimes_.loaded.push_back(std::make_unique<LoadedRuntime>());
+    LoadedRuntime& added = *runtimes_.loaded.back();
+    added.runtime = runtime;
+    added.program = std::move(loaded).take();
+    return &added;
+  }
+
+  // Empty where it cannot be made: then each instance reads the source, and reports what is wrong with it.
+  std::string byte_code_of(LoadedRuntime& runtime, std::string_view script) {
+    const std::lock_guard lock(runtime.mutex);
+    if (runtime.workbench == nullptr) {
+      Result<std::unique_ptr<ScriptWorkbench>> opened = ScriptWorkbench::open(runtime.runtime);
+      if (!opened.ok()) return "";
+      runtime.workbench = std::move(opened).take();
+    }
+    Result<std::string> code = runtime.workbench->byte_code(script);
+    return code.ok() ? std::move(code).take() : "";
+  }
+
+  Result<OwnProgram> load_runtime(const ScriptRuntime& runtime) {
+    const std::string wasm = TRY(read_runtime_module(runtime));
+    const auto bytes = std::as_bytes(std::span(wasm));
+    const ModuleSummary summary = TRY(check_module(bytes, functions_));
+    TRY(check_first_memory(summary.memory_pages_min << 16, options_.memory_bytes_max));
+    wasmtime_module_t* raw = nullptr;
+    const WasmError error(
+        wasmtime_module_deserialize_file(best_->engine.get(), runtime.code_file.c_str(), &raw));
+    Result<std::shared_ptr<const Program>> program =
+        error == nullptr
+            ? link(*best_, WasmModule(raw), summary)
+            // Code for another machine, or for other limits, is made here, and kept as any other.
+            : compile(bytes, Effort::Best, Origin::Operator);
+    if (!program.ok()) return std::move(program).take_error();
+    return std::static_pointer_cast<const WasmtimeProgram>(std::move(program).take());
   }
 
   Result<std::shared_ptr<const Program>> compile_in_child(std::span<const std::byte> wasm,
@@ -260,6 +315,10 @@ class WasmtimeRuntime final : public WasmRuntime {
   const std::unique_ptr<const Tier> best_;
   const std::unique_ptr<const Tier> quick_;
   const std::unique_ptr<ChildCompiler> child_;  // Of clients' modules.
+  struct {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<LoadedRuntime>> loaded;  // None goes before the engine.
+  } runtimes_;                                           // Of scripts: one for each language.
   EpochTicker ticker_;
 };
 

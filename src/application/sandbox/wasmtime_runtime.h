@@ -26,6 +26,8 @@ struct WasmtimeOptions {
   // author of a module wrote, so only where that is who runs it.
   bool traps_tell_lines = false;
   ModuleLimits module{};
+  // Of scripts: the folder of script_runtimes.h. Empty: there are none.
+  std::string runtimes_folder{};
   // The program that compiles a client's module, with its arguments (compile_worker.h), and the
   // limits on it. Empty: this process does.
   std::vector<std::string> compiler_command{};

@@ -14,6 +14,7 @@
 #include "main/commands/precompiled_sdk.h"
 #include "main/commands/process.h"
 #include "main/commands/program_files.h"
+#include "main/commands/script_program.h"
 #include "main/commands/sdk_location.h"
 #include "main/machine/folders.h"
 #include "main/modules/finish_module.h"
@@ -62,6 +63,22 @@ std::vector<std::string> command_line(const cli::BuildOptions& options, const Sd
   line.insert(line.end(), options.sources.begin(), options.sources.end());
   line.insert(line.end(), {"-o", output});
   return line;
+}
+
+// A script is its own source: no compiler has a part in it.
+int build_script_command(const cli::BuildOptions& options) {
+  using cli::ExitCode;
+  if (options.sources.size() > 1) {
+    return fail(ExitCode::Usage, "a script has one source, which imports the others: give " +
+                                     options.sources[0] + " alone");
+  }
+  if (!options.flags.empty()) {
+    return fail(ExitCode::Usage, "flags after -- are for a compiler, and a script needs none");
+  }
+  const std::string module = options.output.empty()
+                                 ? fs::path(options.sources[0]).replace_extension(".wasm").string()
+                                 : options.output;
+  return build_script(options.sources[0], module);
 }
 
 }  // namespace
@@ -113,6 +130,7 @@ int build_command(const cli::BuildOptions& options) {
     }
     if (!fs::is_regular_file(each, ignored)) return fail(ExitCode::Missing, "no file " + each);
   }
+  if (std::ranges::any_of(options.sources, is_script_source)) return build_script_command(options);
   Result<SdkLocation> sdk = find_sdk(options.sdk);
   if (!sdk.ok()) return fail(ExitCode::Missing, std::string(sdk.error().message()));
   Result<std::string> compiler = find_guest_compiler(options.compiler);

@@ -15,7 +15,7 @@ namespace quire {
 bool EndpointPrograms::has_source(const std::vector<std::string>& endpoints) {
   return std::any_of(endpoints.begin(), endpoints.end(), [](const std::string& each) {
     const Result<server::EndpointRule> rule = server::parse_endpoint_rule(each);
-    return rule.ok() && is_cpp_source(rule.value().program);
+    return rule.ok() && is_program_source(rule.value().program);
   });
 }
 
@@ -56,7 +56,7 @@ Result<void> EndpointPrograms::add_shipped(std::vector<server::EndpointRule>& ru
 Result<std::string> EndpointPrograms::name_of(const server::EndpointRule& rule) {
   const std::string& given = rule.program;
   if (named_.contains(given)) return given;
-  if (is_cpp_source(given)) {
+  if (is_program_source(given)) {
     const std::string name = std::filesystem::path(given).stem().string();
     TRY(check_guest_name(name, "program name"));
     if (TRY(claim(name, given))) brought_.emplace(name, TRY(build(given)));
@@ -108,7 +108,7 @@ Result<std::string> EndpointPrograms::build(const std::string& source) {
   const std::string module = (scratch_ / std::filesystem::path(source).stem()).string() + ".wasm";
   build_exit_code_ = build_for_run(source, module);
   if (build_exit_code_ == 0) return module;
-  return Error(ErrorCode::InvalidArgument, source + " was not compiled");
+  return Error(ErrorCode::InvalidArgument, source + " was not built");
 }
 
 }  // namespace quire

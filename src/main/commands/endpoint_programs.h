@@ -1,6 +1,6 @@
 #pragma once
 // The program of each endpoint of `quire serve`: one that the command line names, the file of a module,
-// a C++ source, which is compiled as `quire run FILE.cpp` compiles it, or one that comes with quire.
+// a source, C++ or a script, of which a module is made as for `quire run FILE`, or one that comes with quire.
 //
 // Thread   the main thread; waits for the compiler, whose messages reach the user.
 // Errors   name the endpoint, and say what is wrong with it or its program.

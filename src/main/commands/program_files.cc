@@ -1,6 +1,7 @@
 #include "main/commands/program_files.h"
 
 #include "cli/spelling.h"
+#include "main/commands/script_program.h"
 #include "main/commands/shipped_endpoints.h"
 
 #include <algorithm>
@@ -41,13 +42,18 @@ std::string source_advice(const std::filesystem::path& path) {
            "wasm32-wasip1 -O " +
            path.string() + " -o " + module + ")";
   }
-  constexpr std::string_view kOthers[] = {".py", ".js", ".mjs", ".ts", ".go", ".zig", ".rb", ".sh"};
+  if (is_script_source(path.string())) {
+    return path.string() +
+           " is a script, not a module; quire run, quire serve and quire build take it as it is";
+  }
+  constexpr std::string_view kOthers[] = {".py", ".go", ".zig", ".rb", ".sh"};
   const bool is_other =
       std::find(std::begin(kOthers), std::end(kOthers), ending) != std::end(kOthers);
   return path.string() + " is not a Wasm module" +
          (is_other ? ": it is source, and a program is what a compiler makes of it"
                    : ": it does not begin with \"\\0asm\"") +
-         " (quire build compiles C++; other compilers for wasm32 make modules too)";
+         " (quire build takes C++, JavaScript and TypeScript; other compilers for wasm32 make "
+         "modules too)";
 }
 
 Result<void> add_file(const std::filesystem::path& path, ProgramFiles& files) {
@@ -88,6 +94,14 @@ Result<void> check_module_file(const std::string& path) {
   return Error(ErrorCode::InvalidArgument, source_advice(path));
 }
 
+bool has_modules(const std::string& folder) {
+  std::error_code failed;
+  for (const auto& each : std::filesystem::directory_iterator(folder, failed)) {
+    if (each.path().extension() == kModuleEnding) return true;
+  }
+  return false;
+}
+
 Result<ProgramFiles> find_programs(const std::vector<std::string>& paths) {
   ProgramFiles files;
   for (const std::string& each : paths) {
@@ -105,7 +119,8 @@ Result<ProgramFiles> find_programs(const std::vector<std::string>& paths) {
     }
     if (failed) return Error(ErrorCode::Io, each + ": " + failed.message());
     if (found == 0) {
-      return Error(ErrorCode::NotFound, each + " holds no file that ends with " + kModuleEnding);
+      return Error(ErrorCode::NotFound, each + " holds no file that ends with " + kModuleEnding +
+                                            ", and no script (.js, .mjs, .ts, .mts)");
     }
   }
   return files;

@@ -17,6 +17,9 @@ inline constexpr std::uint64_t kProgramBytesMax = std::uint64_t{64} << 20;  // O
 // says what it is instead, and what makes a module of it; errors of opening.
 Result<void> check_module_file(const std::string& path);
 
+// Whether a folder holds a file that ends with ".wasm".
+bool has_modules(const std::string& folder);
+
 using ProgramFiles = std::map<std::string, std::string>;  // Path by name.
 
 // Modules, and those in folders: `chat.wasm` is "chat". Errors: NotFound; AlreadyExists where two

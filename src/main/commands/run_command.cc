@@ -214,7 +214,7 @@ cli::RunOptions with_shipped_program(cli::RunOptions options) {
   return options;
 }
 
-// PROGRAM, a C++ source, as the module in the folder that build_for_run() makes of it.
+// PROGRAM, a source, as the module in the folder that build_for_run() makes of it.
 cli::RunOptions with_built_program(const cli::RunOptions& options, const ScratchFolder& scratch) {
   cli::RunOptions built = options;
   built.source = options.program;
@@ -264,7 +264,7 @@ int watch_and_run(const cli::RunOptions& options) {
                      .prepare = [] { return cli::number(cli::ExitCode::Ok); },
                      .run = [options] { return run_module(options); },
                      .files = [options] { return std::vector{options.program}; }};
-  if (is_cpp_source(options.program)) {
+  if (is_program_source(options.program)) {
     const cli::RunOptions built = with_built_program(options, scratch);
     watched.prepare = [built] { return build_for_run(built.source, built.program); };
     watched.run = [built] { return run_module(built); };
@@ -283,7 +283,7 @@ int watch_and_run(const cli::RunOptions& options) {
 
 int run_command(const cli::RunOptions& options) {
   if (options.watches && !options.shows_options) return watch_and_run(options);
-  if (is_cpp_source(options.program)) return build_and_run(options);
+  if (is_program_source(options.program)) return build_and_run(options);
   if (is_cargo_project(options.program)) return build_and_run_project(options);
   return run_module(with_shipped_program(options));
 }

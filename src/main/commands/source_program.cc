@@ -18,6 +18,7 @@
 #include "main/commands/output.h"
 #include "main/commands/precompiled_sdk.h"
 #include "main/commands/process.h"
+#include "main/commands/script_program.h"
 #include "main/commands/sdk_location.h"
 #include "main/machine/folders.h"
 #include "main/modules/finish_module.h"
@@ -263,7 +264,12 @@ bool is_cpp_source(const std::string& path) {
   return ending == ".cpp" || ending == ".cc" || ending == ".cxx" || ending == ".C";
 }
 
+bool is_program_source(const std::string& path) {
+  return is_cpp_source(path) || is_script_source(path);
+}
+
 int build_for_run(const std::string& source, const std::string& module) {
+  if (is_script_source(source)) return build_script(source, module);
   std::error_code ignored;
   if (!fs::is_regular_file(source, ignored)) return fail(ExitCode::Missing, "no file " + source);
   Result<Toolchain> tools = find_toolchain(source);
@@ -273,6 +279,7 @@ int build_for_run(const std::string& source, const std::string& module) {
 }
 
 std::vector<std::string> files_of_program(const std::string& source) {
+  if (is_script_source(source)) return files_of_script(source);
   Result<Toolchain> tools = find_toolchain(source);
   if (!tools.ok()) return {source};
   return ProgramBuild(std::move(tools).take(), source).files();

@@ -87,6 +87,7 @@ Result<std::unique_ptr<Application>> Application::build(const ApplicationBase& b
   wasm.memory_bytes_max = options.memory_bytes_max;
   wasm.cache_folder = compiled_code_folder();
   wasm.has_quick = options.has_quick_compiler;
+  wasm.runtimes_folder = runtimes_folder();
   wasm.traps_tell_lines = options.traps_tell_lines;
   if (options.compile) {
     wasm.compiler_command = {kThisProgram, sandbox::kCompileVerb};

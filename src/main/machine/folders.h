@@ -1,7 +1,10 @@
 #pragma once
-// Where what can be made again lies. Models lie in the data folder (inference/model_store).
+// Where what can be made again lies, and what comes with quire for its machine. Models lie in the data folder
+// (inference/model_store).
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace quire {
 
@@ -15,6 +18,19 @@ inline std::string cache_folder() {
   if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache + "/quire";
   const std::string home = variable("HOME");
   return home.empty() ? "" : home + "/.cache/quire";
+}
+
+// Of the runtimes of scripts (application/sandbox/script_runtimes.h): $QUIRE_RUNTIMES, else beside the executable as
+// installed, else as built.
+inline std::string runtimes_folder() {
+  namespace fs = std::filesystem;
+  const char* given = std::getenv("QUIRE_RUNTIMES");
+  if (given != nullptr && *given != '\0') return given;
+  std::error_code failed;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  if (failed) return "";
+  const fs::path installed = (beside / "../share/quire/runtimes").lexically_normal();
+  return fs::is_directory(installed, failed) ? installed.string() : (beside / "runtimes").string();
 }
 
 }  // namespace quire

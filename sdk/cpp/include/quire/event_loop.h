@@ -86,6 +86,9 @@ class EventLoop {
     if (!waiter.linked()) waiter.link_before(waiting_);
   }
 
+  // No coroutine is ready, and none waits for the host: nothing of this loop will ever go on.
+  bool is_idle() const { return !ready_.linked() && !waiting_.linked(); }
+
   // Runs until `done()`; a condition that a coroutine of this loop brings about.
   template <typename Done>
   void run_until(Done done) {

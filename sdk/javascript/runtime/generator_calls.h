@@ -1,0 +1,208 @@
+#pragma once
+// Class Generator of JavaScript: an asynchronous iterator of pieces, and a whole answer where it is
+// awaited; see generate.h of the SDK.
+#include "bind.h"
+#include "context_calls.h"
+
+namespace quire::javascript {
+
+// A generation that begins with the first call. It refers to the context, which it keeps.
+struct GeneratorObject {
+  Object<ContextObject> context;
+  GenerateArguments arguments;
+  std::optional<Generator> generator;
+  bool was_given_away = false;  // To collect() or stream(), which end it.
+
+  Task<> begin() {
+    if (was_given_away) {
+      co_await fail(ErrorCode::InvalidArgument,
+                    "this generation was collected or streamed: generate() begins another");
+    }
+    if (generator) co_return;
+    if (arguments.source.kind != GrammarSource::Kind::None) {
+      if (arguments.options.grammar) {
+        co_await fail(ErrorCode::InvalidArgument,
+                      "a generation has one grammar: use one of grammar, schema, regex and lark");
+      }
+      arguments.options.grammar =
+          co_await compiled(context->context.model(), std::move(arguments.source));
+    }
+    generator.emplace(context->context, arguments.options);
+  }
+};
+
+template <>
+struct HeldByCall<Object<GeneratorObject>> {
+  static std::shared_ptr<void> of(const Object<GeneratorObject>& generator) {
+    return HeldByCall<Object<ContextObject>>::of(generator->context);
+  }
+};
+
+inline JSValue to_js(JSContext* js, const Piece& piece) {
+  return ObjectMaker(js)
+      .set("token", piece.token)
+      .set("text", piece.text)
+      .set("probability", piece.probability)
+      .set("logProbability", piece.log_probability())
+      .set("isForced", piece.is_forced)
+      .set("top", piece.top)
+      .take();
+}
+
+// Of an iterator.
+struct Step {
+  std::optional<Piece> piece;
+};
+inline JSValue to_js(JSContext* js, const Step& step) {
+  return ObjectMaker(js).set("value", step.piece).set("done", !step.piece.has_value()).take();
+}
+
+namespace calls {
+
+using Generating = Object<GeneratorObject>;
+
+inline JSValue context_generate(JSContext* js, Value self, Value options) {
+  Self context;
+  auto made = std::make_shared<GeneratorObject>();
+  const char* wrong = FromJs<Self>::read(js, self.get(), made->context);
+  if (wrong != nullptr) return JS_ThrowTypeError(js, "Context.generate: not called on a Context");
+  wrong = read_generate(js, options.get(), self.get(), made->arguments);
+  if (wrong == kThrown) return JS_EXCEPTION;
+  if (wrong != nullptr) {
+    return JS_ThrowTypeError(js, "Context.generate: argument 1 must be %s", wrong);
+  }
+  return to_js(js, std::move(made));
+}
+
+inline Task<Step> generator_next(Generating self) {
+  const Turns::Turn turn = co_await self->context->turns.take();
+  co_await self->begin();
+  co_return Step{co_await self->generator->next()};
+}
+inline Task<> generator_end(Generating self) {
+  const Turns::Turn turn = co_await self->context->turns.take();
+  if (self->was_given_away || !self->generator) co_return;
+  co_await self->generator->end();
+}
+
+// The context may be forked while a loop of the host runs on it.
+class GeneratingWatch {
+ public:
+  explicit GeneratingWatch(ContextObject& context) : context_(context) {
+    context_.is_generating = true;
+  }
+  GeneratingWatch(const GeneratingWatch&) = delete;
+  GeneratingWatch& operator=(const GeneratingWatch&) = delete;
+  ~GeneratingWatch() { context_.is_generating = false; }
+
+ private:
+  ContextObject& context_;
+};
+
+inline Task<Generation> generator_collect(Generating self) {
+  const Turns::Turn turn = co_await self->context->turns.take();
+  co_await self->begin();
+  self->was_given_away = true;
+  const GeneratingWatch watch(*self->context);
+  co_return co_await std::move(*self->generator).collect();
+}
+
+// What shows the pieces of a text: a function of the script, whose promise is awaited.
+struct Show {
+  Engine* engine;
+  Function function;
+  Task<> operator()(std::string_view text) const {
+    return shown(engine, function, text_value(text));
+  }
+
+ private:
+  Value text_value(std::string_view text) const {
+    return {engine->js(), to_js(engine->js(), text)};
+  }
+  static Task<> shown(Engine* engine, Function function, Value text) {
+    std::vector<Value> arguments(1, std::move(text));
+    co_await engine->call(std::move(function), std::move(arguments));
+  }
+};
+
+inline Task<Generation> generator_stream(JSContext* js, Generating self, Function show) {
+  const Turns::Turn turn = co_await self->context->turns.take();
+  co_await self->begin();
+  self->was_given_away = true;
+  const GeneratingWatch watch(*self->context);
+  co_return co_await std::move(*self->generator).stream(Show{&Engine::of(js), std::move(show)});
+}
+inline Result<Generation> generator_answer(Generating self) {
+  if (self->was_given_away) {
+    return Error{ErrorCode::InvalidArgument, "collect() and stream() give the answer themselves"};
+  }
+  return self->generator ? self->generator->answer() : Generation{};
+}
+
+}  // namespace calls
+
+inline void define_contexts(JSContext* js, JSValueConst space) {
+  using namespace calls;
+  define_class<ContextObject>(
+      js, space, "Context",
+      {function<"Context.create", context_create>(),
+       function<"Context.open", context_open>(),
+       function<"Context.take", context_take>(),
+       function<"Context.openOrCreate", context_open_or_create>(),
+       function<"Context.openShared", context_open_shared>(),
+       function<"Context.unshare", context_unshare>(),
+       function<"Context.remove", context_remove>(),
+       function<"Context.delete", context_remove>(),
+       function<"Context.list", context_list>(),
+       method<"Context.append", context_append>(),
+       method<"Context.appendText", context_append_text>(),
+       method<"Context.system", context_system>(),
+       method<"Context.user", context_user>(),
+       method<"Context.assistant", context_assistant>(),
+       method<"Context.add", context_add>(),
+       method<"Context.prefill", context_prefill>(),
+       method<"Context.flush", context_flush>(),
+       method<"Context.nextDistribution", context_next_distribution>(),
+       method<"Context.nextLogits", context_next_logits>(),
+       method<"Context.fork", context_fork>(),
+       method<"Context.truncate", context_truncate>(),
+       method<"Context.rewind", context_rewind>(),
+       method<"Context.dropRange", context_drop_range>(),
+       method<"Context.splice", context_splice>(),
+       method<"Context.reserveWorkingPages", context_reserve_working_pages>(),
+       method<"Context.commitWorkingPages", context_commit_working_pages>(),
+       method<"Context.releaseWorkingPages", context_release_working_pages>(),
+       method<"Context.truncateWorkingPageTokens", context_truncate_working_page_tokens>(),
+       method<"Context.hint", context_hint>(),
+       method<"Context.allowBeyondContext", context_allow_beyond_context>(),
+       method<"Context.save", context_save>(),
+       method<"Context.share", context_share>(),
+       method<"Context.constrain", context_constrain>(),
+       method<"Context.unconstrain", context_unconstrain>(),
+       method<"Context.choose", context_choose>(),
+       method<"Context.score", context_score>(),
+       {"Context.sample", Member::Kind::Method, bound<"Context.sample", context_sample, true>, 2},
+       {"Context.generate", Member::Kind::Method, bound<"Context.generate", context_generate, true>,
+        1},
+       getter<"Context.seqLen", context_seq_len>(),
+       getter<"Context.pageSize", context_page_size>(),
+       getter<"Context.committedPageCount", context_committed_page_count>(),
+       getter<"Context.workingPageCount", context_working_page_count>(),
+       getter<"Context.workingPageTokenCount", context_working_page_token_count>(),
+       getter<"Context.pageCount", context_page_count>(),
+       getter<"Context.foundTokenCount", context_found_token_count>(),
+       getter<"Context.tokens", context_tokens>(),
+       getter<"Context.tokenCount", context_token_count>(),
+       getter<"Context.unknownTokenCount", context_unknown_token_count>(),
+       getter<"Context.messages", context_messages>(),
+       getter<"Context.model", context_model>(),
+       getter<"Context.handle", context_handle>()});
+  define_class<GeneratorObject>(
+      js, space, "Generator",
+      {method<"Generator.next", generator_next>(), method<"Generator.end", generator_end>(),
+       method<"Generator.collect", generator_collect>(),
+       method<"Generator.stream", generator_stream>(),
+       getter<"Generator.answer", generator_answer>()});
+}
+
+}  // namespace quire::javascript

@@ -1,0 +1,327 @@
+// javascript: the runtime of scripts in JavaScript and TypeScript. It is a program whose memory is
+// kept as init() leaves it: QuickJS-ng with the SDK's modules evaluated. run() reads the script of the
+// instance and runs it.
+//
+//   init()            once, when the runtime is built. It makes no call of the host.
+//   compile()         the byte code of the script, in an instance that does nothing else
+//   run()             the program; as in C++, 0 or the number of the error that ended it
+//   quire_options()   the JSON schema of the options that the script declares, or null
+#include <quickjs.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "embedded_sources.h"
+#include "engine.h"
+#include "platform_calls.h"
+#include "raw_calls.h"
+#include "script.h"
+#include "script_options.h"
+#include "serve_calls.h"
+#include "tool_calls.h"
+
+namespace quire::javascript {
+namespace {
+
+// All that an instance has; the memory that is kept holds it.
+struct Runtime {
+  Engine engine;
+  Platform platform;
+  ScriptModules modules{kEmbeddedSources};
+};
+Runtime* the_runtime = nullptr;  // Made by init().
+bool has_clocks = false;         // The clocks of the host may be asked: not in init().
+
+void define_native(JSContext* js, Runtime& runtime) {
+  const Value native(js, JS_NewObject(js));
+  define_platform(js, native.get(), runtime.platform);
+  define_models(js, native.get());
+  define_contexts(js, native.get());
+  define_tools(js, native.get());
+  define_services(js, native.get());
+  define_serve(js, native.get());
+  const Value raw(js, JS_NewObject(js));
+  define_raw(js, raw.get());
+  define_members(js, raw.get(), raw.get(), {function<"raw.result", raw::result>()});
+  JS_DefinePropertyValueStr(js, native.get(), "raw", JS_DupValue(js, raw.get()), JS_PROP_C_W_E);
+  runtime.platform.native = native;
+  JSModuleDef* module =
+      JS_NewCModule(js, "quire:native", [](JSContext* context, JSModuleDef* made) {
+        JSValue value = JS_DupValue(context, the_runtime->platform.native.get());
+        return JS_SetModuleExport(context, made, "default", value);
+      });
+  JS_AddModuleExport(js, module, "default");
+}
+
+// An error here is a mistake in the SDK: the build of the runtime fails with a trap.
+void load_sdk(Runtime& runtime, const char* name) {
+  JSContext* js = runtime.engine.js();
+  const Value promise(js, JS_LoadModule(js, "", name));
+  const Result<Value> loaded = runtime.engine.wait_for(promise);
+  if (loaded.ok()) return;
+  std::fprintf(stderr, "%s: %s\n", name, loaded.error().message.c_str());
+  __builtin_trap();
+}
+
+void begin() {
+  if (the_runtime != nullptr) return;
+  the_runtime = new Runtime;
+  Engine& engine = the_runtime->engine;
+  engine.use(the_runtime->modules);
+  engine.keep_intrinsics();
+  define_native(engine.js(), *the_runtime);
+  for (const char* name :
+       {"quire:library/errors.js", "quire:library/platform.js", "quire:library/quire.js",
+        "quire:library/raw.js", "quire:library/typescript.js"}) {
+    load_sdk(*the_runtime, name);
+  }
+  JS_RunGC(engine.runtime());
+}
+
+// Takes what is free between the blocks of the heap. Instances map the memory copy-on-write, so what
+// each one allocates should lie together behind the image, and not in gaps on pages that it would
+// otherwise only read.
+void fill_gaps() {
+  constexpr std::size_t kLargest = std::size_t{1} << 20;
+  constexpr std::size_t kSmallest = 8;
+  const void* const end = sbrk(0);
+  for (std::size_t bytes = kLargest; bytes >= kSmallest;
+       bytes = bytes > 512 ? bytes / 2 : bytes - 8) {
+    while (true) {
+      void* volatile gap = std::malloc(bytes);
+      if (gap >= end) {
+        std::free(gap);
+        break;
+      }
+    }
+  }
+}
+
+// How much memory the instance may have; what is left for the SDK's C++ when JavaScript has all it may
+// get. The host ends an instance that asks for more, so sbrk() refuses it before, and JavaScript has
+// an exception.
+constexpr std::size_t kMemoryLeftBytes = std::size_t{8} << 20;
+std::size_t memory_bytes_max = SIZE_MAX;
+
+void limit_memory(Engine& engine) {
+  const Result<std::string> limits = runtime::limits();
+  if (!limits.ok()) return;
+  const std::string lines = "\n" + limits.value();
+  const std::string name = "\nmemory_bytes_max ";
+  const std::size_t at = lines.find(name);
+  if (at == std::string::npos) return;
+  const double most = std::strtod(lines.c_str() + at + name.size(), nullptr);
+  if (most >= 4294967296.0) return;
+  memory_bytes_max = static_cast<std::size_t>(most);
+  const std::size_t left = std::min(kMemoryLeftBytes, memory_bytes_max / 4);
+  engine.limit_memory(memory_bytes_max - left);
+}
+
+Result<void> prepare(Runtime& runtime) {
+  has_clocks = true;
+  Engine& engine = runtime.engine;
+  JS_UpdateStackTop(engine.runtime());
+  limit_memory(engine);
+  std::uint64_t seed = 0;
+  TRY(runtime::random(std::as_writable_bytes(std::span(&seed, 1))));
+  runtime.platform.random = sampling::Random(seed);
+  const Value began(
+      engine.js(), JS_Call(engine.js(), runtime.platform.on_begin.get(), JS_UNDEFINED, 0, nullptr));
+  runtime.modules.use(TRY(Script::read()));
+  return {};
+}
+
+// The namespace of the script's module, which is evaluated then.
+Result<Value> load_script(Runtime& runtime) {
+  JSContext* js = runtime.engine.js();
+  const Value promise(js, JS_LoadModule(js, "", runtime.modules.script().entry.c_str()));
+  if (promise.is_exception()) return runtime.engine.error_of(Value(js, JS_GetException(js)));
+  return runtime.engine.wait_for(promise);
+}
+
+Error thrown(Engine& engine) {
+  return engine.error_of(Value(engine.js(), JS_GetException(engine.js())));
+}
+
+Result<Value> options_of(Engine& engine, const Value& script,
+                         const std::vector<std::string>& words) {
+  JSContext* js = engine.js();
+  const Value declared = script.member("options");
+  if (declared.is_undefined()) return Value(js, undeclared_options(js, words));
+  ScriptOptions options;
+  if (options.declare(js, declared.get()) != nullptr) return thrown(engine);
+  TRY(options.parse(words));
+  Value values(js, options.values(js));
+  if (values.is_exception()) return thrown(engine);
+  return values;
+}
+
+Task<> handled(Engine& engine, Function handler, serve::Request request, Value options) {
+  JSContext* js = engine.js();
+  std::vector<Value> arguments;
+  arguments.emplace_back(js, to_js(js, std::make_shared<serve::Request>(request)));
+  arguments.emplace_back(js, to_js(js, std::make_shared<serve::Response>(request.response())));
+  arguments.push_back(std::move(options));
+  co_await engine.call(std::move(handler), std::move(arguments));
+}
+
+Result<void> serve_request(Engine& engine, Value handler, Value options) {
+  serve::Request request = TRY(serve::Request::open());
+  Task<> handling = handled(engine, Function{std::move(handler)}, request, std::move(options));
+  const Value promise(engine.js(),
+                      engine.promise(serve::detail::answer(request, std::move(handling))));
+  TRY(engine.wait_for(promise));
+  return {};
+}
+
+// What a program returns is its result, where it returns anything.
+Result<void> keep_result(Engine& engine, const Value& value) {
+  if (value.is_undefined()) return {};
+  return runtime::set_result(result_text(engine.js(), value));
+}
+
+Result<void> run_program(Engine& engine, const Value& program, const Value& options) {
+  JSValueConst argument = options.get();
+  const Value returned(engine.js(),
+                       JS_Call(engine.js(), program.get(), JS_UNDEFINED, 1, &argument));
+  if (returned.is_exception()) return thrown(engine);
+  const Value value = TRY(engine.wait_for(engine.then_as_promise(returned)));
+  TRY(keep_result(engine, value));
+  // The promise of the program is settled, and not that of each call.
+  if (engine.pending_count() > 0) {
+    runtime::log(LogLevel::Debug,
+                 std::to_string(engine.pending_count()) +
+                     " calls were not done when the program ended, and are dropped");
+  }
+  return {};
+}
+
+Result<void> run_script(Runtime& runtime) {
+  Engine& engine = runtime.engine;
+  const std::vector<std::string> words = TRY(runtime::arguments());
+  TRY(prepare(runtime));
+  runtime.modules.use(TRY(ByteCode::read()));
+  const Value script = TRY(load_script(runtime));
+  const Value options = TRY(options_of(engine, script, words));
+  const Value program = script.member("default");
+  const Value handler = script.member("serve");
+  if (handler.is_function() && (!program.is_function() || serve::Request::open().ok())) {
+    return serve_request(engine, handler, options);
+  }
+  if (program.is_function()) return run_program(engine, program, options);
+  return Error{ErrorCode::InvalidArgument,
+               runtime.modules.script().entry +
+                   " exports no program: export default async function program(options) { ... }, "
+                   "or export async function serve(request, response) { ... }"};
+}
+
+// The lines of the stack that are of the script, if they are more than one.
+std::string frames_of(Engine& engine, const Value& exception) {
+  std::string frames =
+      Engine::script_frames(shown_text_of(engine.js(), exception.member("stack").get()));
+  if (std::ranges::count(frames, '\n') < 2) return "";
+  frames.pop_back();
+  return frames;
+}
+
+// The last error of the log is why the program ended.
+std::int32_t report(Engine& engine, const Error& error) {
+  const Value exception = engine.exception_of(error);
+  std::string why = error.text();
+  if (!exception.is_undefined()) {
+    const std::string frames = frames_of(engine, exception);
+    if (!frames.empty()) runtime::log(LogLevel::Warning, frames);
+    if (!engine.is_quire_error(exception)) why = engine.described(exception);
+    const std::string place = engine.place_of(exception);
+    if (!place.empty()) why = place + ": " + why;
+  }
+  runtime::log(LogLevel::Failure, why);
+  return static_cast<std::int32_t>(error.code);
+}
+
+}  // namespace
+}  // namespace quire::javascript
+
+extern "C" {
+QUIRE_EXPORT("init") void init();
+void init() {
+  quire::javascript::begin();
+  quire::javascript::fill_gaps();
+}
+
+QUIRE_EXPORT("run") std::int32_t run();
+std::int32_t run() {
+  using namespace quire::javascript;
+  begin();
+  const quire::Result<void> outcome = run_script(*the_runtime);
+  return outcome.ok() ? 0 : report(the_runtime->engine, outcome.error());
+}
+
+// The byte code of all files of the script, for instances of this runtime. What cannot be compiled has
+// none, so that the instance that runs it reports why. Nothing of the script is evaluated.
+QUIRE_EXPORT("compile") std::int32_t compile();
+std::int32_t compile() {
+  using namespace quire::javascript;
+  begin();
+  Runtime& runtime = *the_runtime;
+  JS_UpdateStackTop(runtime.engine.runtime());
+  quire::Result<Script> script = Script::read();
+  if (!script.ok()) return static_cast<std::int32_t>(script.error().code);
+  runtime.modules.use(std::move(script).take());
+  ByteCode::Files files;
+  for (const auto& [path, source] : runtime.modules.script().files) {
+    quire::Result<std::string> code = runtime.engine.byte_code(path);
+    if (code.ok()) files.emplace(path, std::move(code).take());
+  }
+  const quire::Result<void> written = ByteCode::write(files);
+  return written.ok() ? 0 : static_cast<std::int32_t>(written.error().code);
+}
+
+QUIRE_EXPORT("quire_options") const char* quire_options();
+const char* quire_options() {
+  using namespace quire::javascript;
+  begin();
+  static std::string schema;
+  Engine& engine = the_runtime->engine;
+  if (!prepare(*the_runtime).ok()) return nullptr;
+  const quire::Result<Value> script = load_script(*the_runtime);
+  if (!script.ok()) return nullptr;
+  const Value declared = script.value().member("options");
+  ScriptOptions options;
+  if (declared.is_undefined() || options.declare(engine.js(), declared.get()) != nullptr) {
+    return nullptr;
+  }
+  schema = options.schema();
+  return schema.c_str();
+}
+
+// The C library grows the memory by it.
+void* __real_sbrk(std::intptr_t bytes);
+void* __wrap_sbrk(std::intptr_t bytes) {
+  const std::size_t now = __builtin_wasm_memory_size(0) * 65'536;
+  const std::size_t most = quire::javascript::memory_bytes_max;
+  if (bytes > 0 && (now > most || static_cast<std::size_t>(bytes) > most - now)) {
+    errno = ENOMEM;
+    return reinterpret_cast<void*>(-1);
+  }
+  return __real_sbrk(bytes);
+}
+
+// QuickJS asks for the time when it makes a context, which init() does. The linker gives it these.
+int __real_clock_gettime(clockid_t clock, struct timespec* time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec* time) {
+  if (quire::javascript::has_clocks) return __real_clock_gettime(clock, time);
+  *time = {};
+  return 0;
+}
+int __wrap_gettimeofday(struct timeval* time, void*) {
+  struct timespec now = {};
+  const int failed = __wrap_clock_gettime(CLOCK_REALTIME, &now);
+  time->tv_sec = now.tv_sec;
+  time->tv_usec = static_cast<suseconds_t>(now.tv_nsec / 1000);
+  return failed;
+}
+}

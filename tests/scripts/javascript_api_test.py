@@ -1,0 +1,334 @@
+"""Scripts in JavaScript and TypeScript on the runtime of sdk/javascript."""
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "hostile"))
+sys.path.insert(0, str(HERE.parent / "programs"))
+import beside  # noqa: E402
+import harness  # noqa: E402
+
+BUILD = beside.SOURCE / "build" / "release"
+EXAMPLES = beside.SOURCE / "sdk" / "javascript" / "examples"
+TYPESCRIPT = pathlib.Path(os.environ.get("QUIRE_CACHE") or pathlib.Path.home() / ".cache" / "quire") / "typescript-5.9.3"
+
+# A script, and what is said of it: the file, the line and why.
+FAULTS = {
+    "export default () => {\n  const x = ;\n}": "a.js:2: SyntaxError",
+    "\nfunction f() { throw new TypeError('bad'); }\nexport default () => f();": "a.js:2: TypeError: bad",
+    "export default async () => {\n  await null;\n\n  x.y;\n}": "a.js:4: ReferenceError: x is not defined",
+    "export default async () => {\n  Promise.reject(new Error('lost'));\n  await new Promise((r) => setTimeout(r, 99));\n}":
+        "a.js:2: Error: lost",
+    "export default async () => {\n  setTimeout(() => { throw new Error('late'); }, 1);\n  await new Promise((r) => setTimeout(r, 99));\n}":
+        "a.js:2: Error: late",
+    "import { Context } from 'quire';\nexport default async () => {\n  await Context.open('none');\n}":
+        'a.js:3: not-found: no snapshot "none"',
+    "import { Context } from 'quire';\nexport default async () => {\n  const c = await Context.create();\n"
+    "  await c.appendText('a');\n  await c.generate({ maxTokens: 2, onToken() {\n    throw new Error('in a hook');\n  } });\n}":
+        "a.js:6: Error: in a hook",
+    "export default () => new Promise(() => {});": "waits for a promise that nothing will settle",
+    "throw 5;": "an exception that is no Error was thrown: 5",
+    "export const a = 1;": "a.js exports no program",
+    "export const options = { n: { type: 'int' } };\nexport default () => {};": "the option n must have a type",
+    "import fs from 'fs';\nexport default () => fs;": 'there is no module "fs"',
+    "import native from 'quire:native';\nexport default () => native;": 'there is no module "quire:native"',
+    "export default async () => { await import('quire:library/errors.js'); }": "there is no module",
+    "export default () => { function f() { f(); } f(); }": "a.js:1: RangeError: Maximum call stack size exceeded",
+    "export default () => eval('('.repeat(100000));": "RangeError: Maximum call stack size exceeded",
+    "export default () => eval('{'.repeat(100000));": "RangeError: Maximum call stack size exceeded",
+    "export default () => JSON.parse('['.repeat(100000));": "RangeError: Maximum call stack size exceeded",
+    "export default () => 'a'.repeat(1e5).replace(/a/g, function f() { return 'a'.replace('a', f); });":
+        "RangeError: Maximum call stack size exceeded",
+    "export default () => { const a = []; for (;;) a.push(new Array(1000).fill(1)); }": "a.js:1: InternalError: out of memory",
+    "export default () => { let a = {}; for (;;) a = { a }; }": "InternalError: out of memory",
+    "export default () => { const a = []; for (;;) a.push(new Uint8Array(1 << 20)); }": "a.js:1: InternalError: out of memory",
+    "export default () => { for (;;); }": "exceeded its limit cpu_ns",
+    "export default async () => { for (;;) await null; }": "exceeded its limit cpu_ns",
+    # Objects that every script changes for itself.
+    "import { Context } from 'quire';\nContext.prototype.fork = () => 7;\nPromise.prototype.then = undefined;\n"
+    "export default () => {\n  throw new Error('still here');\n}": "a.js:5: Error: still here",
+    "import { Context } from 'quire';\nObject.prototype.get = Object.prototype.value = () => { throw 1; };\n"
+    "Array.prototype[Symbol.iterator] = Error.prototype.toString = null;\nglobalThis.Error = null;\n"
+    "export default async () => { await Context.open('none'); }": 'a.js:5: not-found: no snapshot "none"',
+    "Object.defineProperty(Error.prototype, 'stack', { get() { throw 1; } });\n"
+    "Object.defineProperty(Error.prototype, 'message', { get() { throw 2; } });\n"
+    "export default () => { throw { get message() { throw 3; }, get stack() { throw 4; }, toString() { throw 5; } }; }":
+        "an exception that is no Error was thrown",
+}
+FAULTS_OF_TYPESCRIPT = {
+    "interface A {\n  x: number;\n}\nexport default () => {\n  const a: A = { x: 1 };\n  throw new Error(`${a.x}`);\n}":
+        "a.ts:6: Error: 1",
+    "export default function program() {\n  const a: = 5;\n}": "a.ts:2: SyntaxError: Unexpected token",
+}
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    """What the programs of these tests ask."""
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+        if self.path.startswith("/slow"):
+            time.sleep(4)
+        content, kind, status = b"nothing here", "text/plain", 404
+        if self.path.startswith("/json"):
+            told = {"method": self.command, "path": self.path, "given": self.headers.get("x-given"), "body": body}
+            content, kind, status = json.dumps(told).encode(), "application/json", 200
+        if self.path.startswith("/large"):
+            content, status = b"x" * 3_000_000, 200
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        try:
+            self.wfile.write(content)
+        except OSError:
+            pass  # The program went before.
+
+    do_GET = do_POST = do_PUT = answer
+
+    def log_message(self, *_):
+        pass
+
+
+class JavaScript(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.model = harness.tiny_chat_model(cls.folder)
+
+    def run_quire(self, program, *words, flags=()):
+        store = tempfile.mkdtemp(dir=self.folder)
+        return subprocess.run(
+            [str(BUILD / "quire"), "run", str(program), "--model", str(self.model), "--kv-pages", "512", "--store", store,
+             *flags, "--", *(str(each) for each in words)],
+            env=beside.environment(), capture_output=True, text=True, timeout=120)
+
+    def run_source(self, source, *words, name="a.js", flags=()):
+        path = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / name
+        path.write_text(source)
+        return self.run_quire(path, *words, flags=flags)
+
+    def test_examples_give_the_bytes_that_programs_in_cpp_give(self):
+        words = {"text_completion": ["--max-tokens", 12, "--temperature", 0.9, "--seed", 7, "one two three"],
+                 "tree_of_thought": ["--depth", 2, "--width", 3, "--max-tokens", 6, "--seed", 5, "--answer-tokens", 8, "--ignore-eos"],
+                 "agent_react": ["--max-tokens", 60, "--seed", 3, "--temperature", 1]}
+        for name, given in words.items():
+            ran = {each: self.run_quire(program, *given) for each, program in {
+                "cpp": BUILD / "inferlets" / f"{name}.wasm", "js": EXAMPLES / f"{name}.js", "ts": EXAMPLES / f"{name}.ts"}.items()}
+            with self.subTest(name):
+                self.assertTrue(ran["cpp"].stdout, ran["cpp"].stderr)
+                self.assertEqual(ran["js"].stdout, ran["cpp"].stdout, ran["js"].stderr)
+                self.assertEqual(ran["ts"].stdout, ran["cpp"].stdout, ran["ts"].stderr)
+                self.assertEqual(ran["js"].returncode, ran["cpp"].returncode)
+
+    def test_each_call_does_what_it_should_and_refuses_what_it_should_not(self):
+        parts = {"contexts.ts": "models editing generating constraining keeping talking",
+                 "services.ts": "stores others instance calls", "platform.js": "locations bytes clones times signals lines"}
+        for name, wanted in parts.items():
+            with self.subTest(name):
+                ran = self.run_quire(HERE / "programs" / name)
+                self.assertEqual(ran.stdout.split(), wanted.split(), ran.stderr)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_fetches_where_the_launch_allows_it(self):
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            host = f"127.0.0.1:{server.server_port}"
+            ran = self.run_quire(HERE / "programs" / "requests.js", f"http://{host}", flags=["--allow-http", host])
+            server.shutdown()
+        self.assertEqual(ran.stdout, "requests\n", ran.stderr)
+
+    def test_console_writes_lines_of_the_log(self):
+        log = self.run_quire(HERE / "programs" / "platform.js").stderr
+        for line in ['x is 5, {"a":1} [ 1, "two", { three: 3 } ]', "  within", "{ circle: [Circular] }",
+                     'Map { 1 => "a" } null undefined 5n']:
+            self.assertIn(line, log)
+
+    def test_names_file_and_line_of_what_fails(self):
+        limits = ["--limit", "cpu_ns_max=1500000000", "--limit", "memory_bytes_max=50331648"]
+        for name, faults in {"a.js": FAULTS, "a.ts": FAULTS_OF_TYPESCRIPT}.items():
+            for source, why in faults.items():
+                with self.subTest(source):
+                    ran = self.run_source(source, name=name, flags=limits)
+                    self.assertIn(why, ran.stderr)
+                    self.assertEqual(ran.returncode, 4, ran.stderr)
+
+    def test_prints_the_stack_of_the_script_alone(self):
+        ran = self.run_source("function f() { throw new Error('x'); }\nexport default async () => {\n  f();\n}")
+        self.assertIn("at f (a.js:1:", ran.stderr)
+        self.assertIn("(a.js:3:", ran.stderr)
+        self.assertNotIn("quire:", ran.stderr)
+
+    def test_imports_files_of_its_own(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        (folder / "lib" / "deep").mkdir(parents=True)
+        (folder / "main.ts").write_text('import { a } from "./lib/a.js";\nimport data from "./data.json" with { type: "json" };\n'
+                                        'export default async () => ({ a, data, late: (await import("./lib/late.mjs")).default });')
+        (folder / "lib" / "a.ts").write_text('import { b } from "./deep/index.ts";\nexport const a: string = b + "!";')
+        (folder / "lib" / "deep" / "index.ts").write_text('export const b: string = "b";')
+        (folder / "lib" / "late.mjs").write_text("export default 5;")
+        (folder / "data.json").write_text('{"__proto__": 1, "x": "\u2028"}')
+        ran = self.run_quire(folder / "main.ts", flags=["--json"])
+        self.assertEqual(json.loads(ran.stdout.split("\n")[0])["result"],
+                         '{"a":"b!","data":{"__proto__":1,"x":"\u2028"},"late":5}', ran.stdout + ran.stderr)
+
+    def test_reads_declared_options_as_programs_in_cpp_do(self):
+        source = ('export const options = { text: { type: "string", default: "d", words: true }, n: { type: "integer", default: 4, minimum: 1, '
+                  'maximum: 9 }, isOn: { type: "boolean" }, all: { type: "strings" }, x: { type: "number", default: 0.5 }, '
+                  'generate: { type: "generation", default: { temperature: 0.8 } } };\nexport default (o) => { console.log(JSON.stringify(o)); };')
+        ran = self.run_source(source, "--n", 7, "--is-on", "--all=a", "--all", "b", "--max-tokens", 3, "some", "words")
+        self.assertIn('{"text":"some words","n":7,"isOn":true,"all":["a","b"],"x":0.5,"generate":{"maxTokens":3,"temperature":0.8,',
+                      ran.stderr)
+        for words, why in {("--n", "0"): "--n must be a whole number from 1 to 9", ("--m", "1"): "--m"}.items():
+            self.assertIn(why, self.run_source(source, *words).stderr)
+        undeclared = "export default (o) => { console.log(JSON.stringify(o)); };"
+        self.assertIn('{"maxTokens":"3","loud":true,"words":["a"]}',
+                      self.run_source(undeclared, "--max-tokens", "3", "a", "--loud").stderr)
+
+    def test_draws_other_random_numbers_in_each_instance(self):
+        source = "import { session } from 'quire';\nexport default () => session.send(`${Math.random()} ${crypto.randomUUID()}`);"
+        self.assertEqual(len({word for _ in range(4) for word in self.run_source(source).stdout.split()}), 8)
+
+    def test_an_error_in_a_script_leaves_the_next_one_alone(self):
+        source = "globalThis.left = 1; Math.max = null;\nexport default () => {};"
+        self.assertEqual(self.run_source(source).returncode, 0)
+        self.assertIn("undefined function", self.run_source(
+            "export default () => console.log(typeof left, typeof Math.max);").stderr)
+
+
+class Endpoint(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, folder)
+        (folder / "form.js").write_text(
+            "export async function serve(request, response, options) {\n"
+            "  if (request.queryValue('fault') === 'throw') throw new TypeError('x');\n"
+            "  if (request.queryValue('fault') === 'refuse') throw request.refuse(418, 'no tea');\n"
+            "  if (request.queryValue('fault') === 'header') response.addHeader('a b', 'c');\n"
+            "  response.addHeader('x-path', request.path);\n"
+            "  await response.json(200, { method: request.method, id: request.id.length > 0, rest: request.pathAfter('/form/'),\n"
+            "    header: request.header('x-given'), text: await request.text(), options });\n}\n")
+        endpoints = [f"POST /chat={EXAMPLES / 'openai.ts'}", f"POST /form/*={folder / 'form.js'}"]
+        flags = [word for each in endpoints for word in ("--endpoint", each)]
+        server = beside.Server(BUILD, flags, page_count=512, model=harness.tiny_chat_model(folder))
+        cls.enterClassContext(server) if hasattr(cls, "enterClassContext") else cls.addClassCleanup(server.__exit__)
+        cls.url = server.url.replace("ws://", "http://")
+
+    def ask(self, path, body, headers=None):
+        request = urllib.request.Request(self.url + path, data=body, headers=headers or {}, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return response.status, dict(response.headers), response.read().decode()
+        except urllib.error.HTTPError as refused:
+            return refused.code, dict(refused.headers), refused.read().decode()
+
+    def chat(self, **more):
+        body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 6, **more}
+        return self.ask("/chat", json.dumps(body).encode())
+
+    def test_answers_a_chat_whole(self):
+        status, headers, text = self.chat()
+        answer = json.loads(text)
+        self.assertEqual((status, headers["content-type"], answer["object"]), (200, "application/json", "chat.completion"))
+        self.assertEqual(answer["choices"][0]["message"]["role"], "assistant")
+        usage = answer["usage"]
+        self.assertEqual(usage["total_tokens"], usage["prompt_tokens"] + usage["completion_tokens"])
+
+    def test_streams_the_same_text(self):
+        whole = json.loads(self.chat()[2])["choices"][0]["message"]["content"]
+        status, headers, text = self.chat(stream=True)
+        self.assertEqual((status, headers["content-type"]), (200, "text/event-stream"))
+        events = [line.removeprefix("data: ") for line in text.splitlines() if line]
+        self.assertEqual(events.pop(), "[DONE]")
+        deltas = [json.loads(each)["choices"][0] for each in events]
+        self.assertEqual("".join(each["delta"].get("content", "") for each in deltas), whole)
+        self.assertIn(deltas[-1]["finish_reason"], ("stop", "length"))
+
+    def test_refuses_what_is_no_request(self):
+        self.assertEqual(self.ask("/chat", b"{")[0], 400)
+        status, _, text = self.ask("/chat", b'{"messages": 5}')
+        self.assertEqual((status, json.loads(text)["error"]["message"]), (400, "messages must be an array"))
+        self.assertEqual(self.chat(model="none")[0], 500)
+
+    def test_gives_the_request_and_its_own_headers(self):
+        status, headers, text = self.ask("/form/a%20b", "hé".encode(), {"x-given": "yes"})
+        self.assertEqual((status, headers["x-path"]), (200, "/form/a%20b"))
+        self.assertEqual(json.loads(text), {"method": "POST", "id": True, "rest": "a b", "header": "yes", "text": "hé",
+                                            "options": {"words": []}})
+
+    def test_responds_for_a_script_that_failed(self):
+        for fault, wanted in {"throw": (500, "TypeError: x"), "refuse": (418, "no tea"), "header": (500, "header")}.items():
+            status, _, text = self.ask(f"/form/x?fault={fault}", b"")
+            self.assertEqual(status, wanted[0])
+            self.assertIn(wanted[1], json.loads(text)["error"]["message"])
+
+
+class Types(unittest.TestCase):
+    def setUp(self):
+        if not (TYPESCRIPT / "complete").exists() or shutil.which("node") is None:
+            self.skipTest("needs node, and typescript: tools/fetch_npm.sh typescript")
+
+    def check(self, *arguments):
+        return subprocess.run(["node", str(TYPESCRIPT / "_tsc.js"), *arguments], capture_output=True, text=True)
+
+    def test_are_right_in_all_programs(self):
+        checked = self.check("-p", str(beside.SOURCE / "sdk" / "javascript" / "tsconfig.json"))
+        self.assertEqual(checked.stdout, "")
+
+    def test_are_right_in_the_programs_of_the_guide(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=beside.SOURCE / "build"))
+        self.addCleanup(shutil.rmtree, folder)
+        guide = (beside.SOURCE / "docs" / "guide" / "scripts.md").read_text()
+        programs = re.findall(r"<!-- program (\S+\.ts) -->\n```ts\n(.*?)```", guide, re.S)
+        self.assertGreater(len(programs), 2)
+        for name, source in programs:
+            (folder / name).write_text(source)
+        self.assertEqual(self.check_files(*(folder / name for name, _ in programs)).stdout, "")
+
+    def check_files(self, *files):
+        types = [str(beside.SOURCE / "sdk" / "javascript" / name) for name in ("quire.d.ts", "quire_raw.d.ts")]
+        return self.check("--noEmit", "--strict", "--target", "ES2023", "--lib", "ES2023", "--module", "ESNext",
+                          "--moduleResolution", "Bundler", *(str(each) for each in files), *types)
+
+    def test_refuse_what_is_wrong(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=beside.SOURCE / "build"))
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / "a.ts").write_text('import { Context } from "quire";\nimport raw from "quire/raw";\nconst c = await Context.create();\n'
+                                     "c.generate({ maxToken: 1 });\nc.user(5);\nraw.context.seqLen();\nexport {};")
+        checked = self.check_files(folder / "a.ts")
+        lines = [line.split("(")[1].split(",")[0] for line in checked.stdout.splitlines() if "error" in line]
+        self.assertEqual(lines, ["4", "5", "6"], checked.stdout)
+
+
+class Generated(unittest.TestCase):
+    def test_types_of_the_raw_calls_are_those_of_the_interface(self):
+        with tempfile.NamedTemporaryFile() as file:
+            subprocess.run([sys.executable, str(beside.SOURCE / "tools" / "interface_javascript.py"), "types", file.name], check=True)
+            self.assertEqual(pathlib.Path(file.name).read_text(),
+                             (beside.SOURCE / "sdk" / "javascript" / "quire_raw.d.ts").read_text(),
+                             "run tools/interface_javascript.py types sdk/javascript/quire_raw.d.ts")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        BUILD = pathlib.Path(sys.argv.pop(1))
+        harness.BUILD = BUILD
+    if not (BUILD / "runtimes" / "javascript.json").exists():
+        print("skipped: this build has no runtime of JavaScript (tools/build_quickjs.sh)")
+        sys.exit(0)
+    unittest.main()

@@ -1,0 +1,242 @@
+"""Scripts in JavaScript and TypeScript as a user runs them: no compiler, errors by file and line, the limits of any program."""
+import http.client
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hostile"))
+import beside  # noqa: E402
+import packing  # noqa: E402
+
+BUILD = beside.SOURCE / "build" / "release"
+
+HELLO = """import { session } from "quire";
+import { greet, type Named } from "./lib/greet.js";
+
+const who: Named = { name: "world" };
+export default async function program() {
+  session.send(greet(who) + "\\n");
+}
+"""
+GREET = """export interface Named { name: string }
+export const greet = (who: Named): string => `hello, ${who.name}`;
+"""
+# In under 40 lines: an endpoint.
+ECHO = """export async function serve(request, response) {
+  const body = await request.text();
+  await response.json(200, { said: body });
+}
+"""
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        if not (BUILD / "runtimes" / "javascript.json").exists():
+            self.skipTest("the runtime of JavaScript was not built: tools/build_quickjs.sh, tools/fetch_npm.sh sucrase")
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    def quire(self, *words):
+        environment = beside.environment() | {"PATH": ""}
+        return subprocess.run([str(BUILD / "quire"), *words], env=environment, capture_output=True, timeout=120,
+                              stdin=subprocess.DEVNULL)
+
+    def run_script(self, program, *words, flags=()):
+        return self.quire("run", program, "--model", str(beside.TINY), "--kv-pages", "64", "--no-store", *flags, "--",
+                          *words)
+
+    def fails(self, source, *parts, flags=(), name="bad.ts"):
+        program = self.write(name, source)
+        ended = self.run_script(program, flags=flags)
+        self.assertNotEqual(ended.returncode, 0, ended.stdout)
+        for part in parts:
+            self.assertIn(part, ended.stderr.decode())
+
+    def hello(self):
+        self.write("lib/greet.ts", GREET)
+        return self.write("hello.ts", HELLO)
+
+    def test_a_script_runs_without_a_compiler(self):
+        ended = self.run_script(self.hello())
+        self.assertEqual((ended.stdout, ended.returncode), (b"hello, world\n", 0), ended.stderr)
+
+    def test_a_built_script_is_a_program_by_itself(self):
+        module = str(self.folder / "out.wasm")
+        built = self.quire("build", self.hello(), "-o", module)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        again = str(self.folder / "again.wasm")
+        self.quire("build", str(self.folder / "hello.ts"), "-o", again)
+        self.assertEqual(pathlib.Path(module).read_bytes(), pathlib.Path(again).read_bytes())
+        (self.folder / "lib" / "greet.ts").unlink()
+        self.assertEqual(self.run_script(module).stdout, b"hello, world\n")
+
+    def test_a_source_with_flags_for_a_compiler_is_refused(self):
+        refused = self.quire("build", self.hello(), "--", "-O2")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(b"a script needs none", refused.stderr)
+
+    def test_an_import_that_is_not_there_is_named_before_anything_runs(self):
+        self.fails('\nimport "./none.js";', "bad.ts:2: imports \"./none.js\", but", "none.js is not a file")
+        self.fails('import "../up.js";', "bad.ts:1:", "outside of the folder")
+
+    def test_what_goes_wrong_names_file_and_line(self):
+        self.fails("export default async function program() {\n  const x = ;\n}", "bad.ts:2")
+        self.fails("export default async function program() {\n\n  throw new Error('boom');\n}", "bad.ts:3", "boom")
+        self.fails("\nnull.x;\nexport default async function program() {}", "bad.ts:2", "TypeError")
+        self.fails("const x = 1;", "bad.ts exports no program")
+        self.fails('import { none } from "quire";\nexport default async () => {}', "none", name="bad.js")
+        self.fails("export default async function program() {\n  await new Promise(() => {});\n}", "error")
+
+    def test_endless_loops_memory_and_recursion_end_the_program_alone(self):
+        self.fails("export default async function program() { while (true) {} }", "cpu_ns_max",
+                   flags=["--limit", "cpu_ns_max=300000000"])
+        self.fails("while (true) {}", "cpu_ns_max", flags=["--limit", "cpu_ns_max=300000000"])
+        self.fails("export default async function program() {\n  const all = [];\n  while (true) all.push(new Array(1e5).fill(1));\n}",
+                   "bad.ts:3", "memory", flags=["--limit", "memory_bytes_max=33554432"])
+        self.fails("function f() { return f() + 1; }\nexport default async function program() { f(); }", "bad.ts:1",
+                   "stack")
+
+    def test_sources_that_are_no_text_or_too_large_are_refused(self):
+        self.fails(b"export default 1;\n// \xff\xfe\n", "bad.ts:2: is not UTF-8")
+        self.fails(b" " * (100 << 20), "bad.ts", "4194304")
+        self.fails("", "bad.ts exports no program")
+
+    def test_a_changed_prototype_harms_only_the_script(self):
+        self.fails("Promise.prototype.then = () => { throw new Error('mine'); };\n"
+                   "Array.prototype.push = null; Object.prototype.x = 1; String.prototype.split = null;\n"
+                   "export default async function program() { throw new Error('end'); }", "bad.ts")
+
+    def test_a_damaged_script_is_refused(self):
+        runtime = packing.runtime_of(BUILD / "runtimes", "javascript")
+        good = packing.bundle(runtime, {"a.js": "export default async () => {};"}, "a.js")
+        for name, script in (("cut.wasm", good[:-2]), ("runtime.wasm", packing.bundle(
+                runtime, {"a.js": ""}, "a.js", digest="00" * 32))):
+            ended = self.run_script(self.write(name, packing.module(script)))
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertTrue(b"not a valid script" in ended.stderr or b"this server has javascript" in ended.stderr)
+
+    def test_a_server_serves_a_folder_of_scripts_and_an_endpoint(self):
+        self.hello()
+        echo = self.write("echo.js", ECHO)
+        with beside.Server(BUILD, [str(self.folder), "--endpoint", f"POST /echo={echo}"]) as server:
+            hello = server.start("hello").communicate(timeout=60)[0]
+            self.assertIn(b"hello, world\n", hello)
+            other = subprocess.run([str(BUILD / "quire"), "run", "--server", server.url, str(self.folder / "hello.ts")],
+                                   env=beside.environment(), capture_output=True, timeout=60)
+            self.assertEqual(other.stdout, b"hello, world\n", other.stderr)
+            host = server.url.removeprefix("ws://").rstrip("/")
+            connection = http.client.HTTPConnection(host, timeout=60)
+            connection.request("POST", "/echo", "this")
+            self.assertEqual(connection.getresponse().read(), b'{"said":"this"}')
+
+    def test_a_folder_serves_its_entries_and_not_what_they_import(self):
+        self.hello()
+        self.write("used.ts", "export const x = 1;")
+        self.write("uses.ts", 'import { x } from "./used.ts"; export default async () => { x; };')
+        self.write("types.d.ts", "declare const y: number;")
+        with beside.Server(BUILD, [str(self.folder)]) as server:
+            ended = subprocess.run([str(BUILD / "quire"), "run", "--server", server.url, "used"],
+                                   env=beside.environment(), capture_output=True, timeout=60)
+            self.assertIn(b'no program is named "used"', ended.stderr)
+            self.assertEqual(server.start("uses").wait(60), 0)
+
+    def test_another_program_launches_a_script_by_its_name(self):
+        child = self.write("child.js", 'import { session } from "quire";\n'
+                           'export default async () => { session.send("from the child"); };')
+        parent = self.write("parent.js", """import { Child, session } from "quire";
+export default async function program() {
+  const child = await Child.launch({ program: "child" });
+  session.send(await child.receive());
+}
+""")
+        ended = self.run_script(parent, flags=["--program", child])
+        self.assertIn(b"from the child", ended.stdout, ended.stderr)
+
+    def test_options_are_listed_and_checked_as_those_of_other_programs(self):
+        program = self.write("options.ts", """import { session } from "quire";
+export const options = {
+  depth: { type: "integer", default: 2, minimum: 1, maximum: 9, description: "How deep" },
+} as const;
+export default async (given: { depth: number }) => { session.send(String(given.depth)); };
+""")
+        listed = self.quire("run", program, "--help")
+        self.assertIn(b"--depth N", listed.stdout, listed.stderr)
+        self.assertIn(b"1 to 9; default 2", listed.stdout)
+        self.assertEqual(self.run_script(program, "--depth", "7").stdout, b"7\n")
+        wrong = self.run_script(program, "--dept", "7")
+        self.assertIn(b"unknown option --dept", wrong.stderr)
+        module = str(self.folder / "options.wasm")
+        self.quire("build", program, "-o", module)
+        self.assertIn(b"--depth N", self.quire("run", module, "--help").stdout)
+
+    def test_a_script_that_asks_its_host_at_once_has_no_options_and_says_so(self):
+        program = self.write("early.js", 'import { Context } from "quire";\nexport const options = {};\n'
+                             "await Context.create();\nexport default async () => {};")
+        built = self.quire("build", program)
+        self.assertEqual(built.returncode, 0)
+        self.assertIn(b"has no options for --help", built.stderr)
+        self.assertEqual(self.run_script(str(self.folder / "early.wasm")).returncode, 0)
+
+    def test_byte_code_runs_and_fails_as_the_source_does(self):
+        # What a server has by name runs from byte code; what `quire run` brings, from its source.
+        sources = {
+            "throws.ts": "interface A { b: number }\nconst a: A = { b: 1 };\n"
+                         "export default async () => {\n  throw new Error(`boom ${a.b}`);\n};\n",
+            "syntax.ts": "export default async () => {\n  const x: number = ;\n};\n",
+            "works.ts": 'import { session } from "quire";\nimport data from "./data.json";\nimport { f } from "./lib/f.js";\n'
+                        "export default async () => { session.send(f.toString() + data.x + f(1)); "
+                        'const late = await import("./late.js"); session.send(late.default); };\n',
+        }
+        self.write("lib/f.ts", "export function f(x: number): number { return x + 1; }")
+        self.write("late.js", 'export default "late";')
+        self.write("data.json", '{"x": 5}')
+        paths = [self.write(name, source) for name, source in sources.items()]
+        with beside.Server(BUILD, paths) as server:
+            for path in paths:
+                ends = [subprocess.run([str(BUILD / "quire"), "run", "--server", server.url, program],
+                                       env=beside.environment(), capture_output=True, timeout=60)
+                        for program in (path, pathlib.Path(path).stem)]
+                self.assertEqual(ends[0].stdout, ends[1].stdout)
+                self.assertEqual(ends[0].returncode, ends[1].returncode)
+                errors = [each.stderr.decode().split("[done")[0] for each in ends]
+                self.assertEqual(errors[0], errors[1])
+                if path.endswith("throws.ts"):
+                    self.assertIn("throws.ts:4: Error: boom 1", errors[1])
+                if path.endswith("syntax.ts"):
+                    self.assertIn("syntax.ts:2", errors[1])
+                if path.endswith("works.ts"):
+                    self.assertIn(b"}52late\n", ends[1].stdout, errors[1])
+
+    def test_two_thousand_launches_leave_no_memory_behind(self):
+        program = self.write("quick.ts", "export default async () => {};")
+        lines = self.write("lines", "[]\n" * 500)
+        with beside.Server(BUILD) as server:
+            def launch_all():
+                ended = subprocess.run([str(BUILD / "quire"), "run", "--server", server.url, program, "--each", lines],
+                                       env=beside.environment(), capture_output=True, timeout=120)
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+            launch_all()
+            before = server.quiet_resident_bytes()
+            for _ in range(4):
+                launch_all()
+            self.assertLess(server.quiet_resident_bytes(), before + (6 << 20))
+
+    def test_the_random_numbers_of_two_instances_differ(self):
+        program = self.write("dice.js", 'import { session } from "quire";\n'
+                             "export default async () => { session.send(String(Math.random())); };")
+        self.assertEqual(len({self.run_script(program).stdout for _ in range(3)}), 3)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        BUILD = pathlib.Path(sys.argv.pop(1))
+    unittest.main()
