@@ -224,8 +224,6 @@ class Engine {
     }
     return {};
   }
-  // From now on a script that is about to use up its processor time says where it is.
-  void watch_time() { JS_SetInterruptHandler(runtime_, &Engine::note_time, this); }
   // How much memory the values of JavaScript may take.
   void limit_memory(std::size_t bytes) {
     memory_bytes_max_ = bytes;
@@ -303,7 +301,6 @@ class Engine {
   // the host's 512 KiB: a stack that is too deep is an exception before it ends the instance.
   static constexpr std::size_t kStackBytesMax = std::size_t{700} << 10;
   static constexpr std::size_t kThrownCountMax = 16;
-  static constexpr std::uint32_t kInterruptsBetweenLooks = 64;
 
   // All but a sixteenth.
   bool is_memory_used_up() const {
@@ -393,35 +390,6 @@ class Engine {
                   [&](const Value& each) { return is_same(each.get(), promise); });
   }
 
-  // QuickJS calls it every 10,000 steps. The host, which ends the script, does not know lines of its
-  // source.
-  static int note_time(JSRuntime*, void* opaque) {
-    auto& engine = *static_cast<Engine*>(opaque);
-    engine.interrupt_count_ += 1;
-    if (engine.has_told_time_ || engine.interrupt_count_ % kInterruptsBetweenLooks != 0) return 0;
-    const Result<std::string> limits = runtime::limits();
-    if (!limits.ok()) return 0;
-    for (const char* name : {"cpu_ns_max", "cpu_ns_between_waits_max"}) {
-      if (!is_almost_used_up(limits.value(), name)) continue;
-      engine.has_told_time_ = true;
-      const std::string place = place_in(shown_text_of(engine.js_, engine.stack_here().get()));
-      runtime::log(LogLevel::Warning,
-                   place + ": the script still computes, and has used up almost all of " + name);
-      break;
-    }
-    return 0;
-  }
-  // Of the lines "name maximum used": used is over 15 sixteenths of the maximum.
-  static bool is_almost_used_up(const std::string& limits, std::string_view name) {
-    const std::string lines = "\n" + limits;
-    const std::string begin = "\n" + std::string(name) + " ";
-    const std::size_t at = lines.find(begin);
-    if (at == std::string::npos) return false;
-    char* used = nullptr;
-    const double most = std::strtod(lines.c_str() + at + begin.size(), &used);
-    return std::strtod(used, nullptr) > most / 16.0 * 15.0;
-  }
-
   static char* normalize(JSContext* context, const char* base, const char* name, void* opaque) {
     auto& engine = *static_cast<Engine*>(opaque);
     const Result<std::string> resolved = engine.modules_->resolve(base, name);
@@ -444,8 +412,6 @@ class Engine {
   std::deque<Thrown> thrown_;
   std::vector<Value> unhandled_;  // Rejected promises.
   bool needs_sweep_ = false;
-  std::uint32_t interrupt_count_ = 0;
-  bool has_told_time_ = false;
   std::size_t memory_bytes_max_ = SIZE_MAX;
 };
 

@@ -124,7 +124,6 @@ Result<void> prepare(Runtime& runtime) {
   Engine& engine = runtime.engine;
   JS_UpdateStackTop(engine.runtime());
   limit_memory(engine);
-  engine.watch_time();
   std::uint64_t seed = 0;
   TRY(runtime::random(std::as_writable_bytes(std::span(&seed, 1))));
   runtime.platform.random = sampling::Random(seed);
