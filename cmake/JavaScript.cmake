@@ -54,6 +54,9 @@ add_custom_command(OUTPUT ${scripts}/javascript.wasm
   DEPENDS ${scripts}/javascript.o ${quickjs}/libquickjs.a VERBATIM COMMENT "Linking javascript.wasm")
 add_custom_target(javascript_module DEPENDS ${scripts}/javascript.wasm)
 
+# For editors.
+install(FILES ${javascript}/quire.d.ts ${javascript}/quire_raw.d.ts DESTINATION share/quire/sdk/javascript)
+
 # Started and compiled: what quire loads. A build without the Wasm engine has nothing to do that with.
 if(TARGET quire-make-runtime)
   set(runtimes ${CMAKE_BINARY_DIR}/runtimes)
