@@ -5,8 +5,8 @@ namespace quire::cli {
 
 Verb add_build(CLI::App& app) {
   auto options = std::make_shared<BuildOptions>();
-  CLI::App* verb =
-      app.add_subcommand("build", "Make a module of a program (an inferlet): C++, Rust or a script");
+  CLI::App* verb = app.add_subcommand(
+      "build", "Make a module of a program (an inferlet): C++, Rust or a script");
   verb->add_option(
           "FILE", options->sources,
           "C++ sources, or the folder of a Cargo project (Rust), which are compiled; or a script, "

@@ -27,7 +27,8 @@ void expect_halves(std::uint64_t count_max, const TakeOne& take_one) {
   const std::uint64_t second = take_all(TenantId{2});
   EXPECT_EQ(second, (count_max - first) / 2);
   EXPECT_GT(take_all(TenantId{3}), 0u) << "a third tenant finds some";
-  EXPECT_FALSE(take_one(TenantId{1})) << "a tenant gets no more when other tenants have taken theirs";
+  EXPECT_FALSE(take_one(TenantId{1}))
+      << "a tenant gets no more when other tenants have taken theirs";
 }
 
 namespace {

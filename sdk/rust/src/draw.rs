@@ -12,7 +12,7 @@ pub struct LogitBias {
     pub bias: f32,
 }
 
-/// By which rule a token is drawn; `sdk/cpp/include/quire/draw_rule.h` has the ranges, and the order in which the parts
+/// By which rule a token is drawn; `draw/include/quire/draw_rule.h` has the ranges, and the order in which the parts
 /// act. The defaults do nothing: temperature 0 takes the most probable token. The host checks the numbers.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
