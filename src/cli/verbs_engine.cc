@@ -138,7 +138,8 @@ With --server the program runs there and all else is the same: it is uploaded un
 Ctrl-C stops it, and its limits are at most the server's. Flags of the engine are the server's then.
 
 A C++ file is compiled in about a second, without optimizing its own code; quire build optimizes. The module is
-kept, and a run of the same source compiles nothing. A folder with Cargo.toml is a Rust program, which cargo compiles.
+kept, and a run of the same source compiles nothing. A folder with Cargo.toml is a Rust program,
+which cargo compiles.
 
 Examples:
   quire run tree_of_thought --help

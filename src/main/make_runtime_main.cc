@@ -1,5 +1,5 @@
-// quire-make-runtime MODULE.wasm NAME VERSION FOLDER: a runtime for scripts (modules/runtime_image.h),
-// made when quire is built.
+// quire-make-runtime MODULE.wasm NAME VERSION FOLDER: a runtime for scripts
+// (modules/runtime_image.h), made when quire is built.
 #include <cstdio>
 #include <string>
 

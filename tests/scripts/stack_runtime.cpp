@@ -1,4 +1,5 @@
-// A runtime for scripts in a small language, for tests: words between blanks, on a stack of numbers.
+// A runtime for scripts in a small language, for tests: words between blanks, on a stack of
+// numbers.
 //
 //   7 0x10        push            + *      of the upper two        .        sends the uppermost
 //   use FILE      runs a file     arg      pushes the count of arguments

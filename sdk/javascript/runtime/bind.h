@@ -5,10 +5,11 @@
 //   Task<> append_text(Object<ContextObject> self, std::string text);
 //   method<"Context.appendText", append_text>()      context.appendText("Once") is a promise
 //
-// A Task and a Future become promises, a Result its value or an exception. A parameter JSContext* is
-// the engine's, and no argument. std::optional is an argument that may be left out.
+// A Task and a Future become promises, a Result its value or an exception. A parameter JSContext*
+// is the engine's, and no argument. std::optional is an argument that may be left out.
 //
-// Errors   A wrong argument is a TypeError that names the function, the argument, and what was wanted.
+// Errors   A wrong argument is a TypeError that names the function, the argument, and what was
+// wanted.
 #include <array>
 #include <initializer_list>
 #include <string>
@@ -91,7 +92,8 @@ inline constexpr bool is_future = false;
 template <typename T>
 inline constexpr bool is_future<Future<T>> = true;
 
-// What a call that is under way keeps of an argument; specialised for objects that count their calls.
+// What a call that is under way keeps of an argument; specialised for objects that count their
+// calls.
 template <typename T>
 struct HeldByCall {
   static std::shared_ptr<void> of(const T&) { return nullptr; }

@@ -1,5 +1,6 @@
 #pragma once
-// What the classes Context and Generator of JavaScript are behind: the SDK's, and who has their turn.
+// What the classes Context and Generator of JavaScript are behind: the SDK's, and who has their
+// turn.
 //
 // Thread   a program has one.
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
-// Engine: QuickJS-ng with the event loop of the C++ SDK. JavaScript has promises, the SDK has tasks;
-// the engine makes one of the other, and runs both until the script's promise is settled.
+// Engine: QuickJS-ng with the event loop of the C++ SDK. JavaScript has promises, the SDK has
+// tasks; the engine makes one of the other, and runs both until the script's promise is settled.
 //
 //   engine.promise(context.append_text(text))     the promise of a task
 //   co_await engine.call(function, {argument})    the value of a function, and of its promise
@@ -10,13 +10,14 @@
 // Owns     the runtime of QuickJS, and a task for each promise that is not settled. It is never
 //          destroyed: the memory of an instance goes as a whole.
 // Thread   a program has one.
-// Errors   An Error becomes an exception of the class QuireError. An exception that passes through C++
+// Errors   An Error becomes an exception of the class QuireError. An exception that passes through
+// C++
 //          and comes back is the same object again.
 //
 // Invariants:
-//   J1  A task is destroyed only by sweep(), which no coroutine and no JavaScript calls: so JavaScript
-//       may cancel the task that is calling it.
-//   J2  A rejected promise that nobody handled when the jobs ran dry ends the program.
+//   QE1  A task is destroyed only by sweep(), which no coroutine and no JavaScript calls. So
+//        JavaScript may cancel the task that is calling it.
+//   QE2  A rejected promise that nobody handled when the jobs ran dry ends the program.
 #include <quickjs.h>
 
 #include <deque>
@@ -72,8 +73,8 @@ class Engine {
   }
   void set_type_stripper(Value strip) { strip_ = std::move(strip); }
 
-  // The code of a module, without evaluating anything; an Error where it or one that it imports cannot
-  // be compiled.
+  // The code of a module, without evaluating anything; an Error where it or one that it imports
+  // cannot be compiled.
   Result<std::string> byte_code(const std::string& name);
 
   // A new reference to a promise that is settled as `task` ends. `held` is kept until then.
@@ -93,8 +94,8 @@ class Engine {
     return promise.release();
   }
 
-  // Drops the task of that promise, which is rejected with `reason`; without one it is never settled.
-  // False: it is none of the engine's, or is settled.
+  // Drops the task of that promise, which is rejected with `reason`; without one it is never
+  // settled. False: it is none of the engine's, or is settled.
   bool cancel(JSValueConst promise, Value reason) {
     for (Pending& each : pending_) {
       if (!is_same(each.promise.get(), promise) || each.state != State::Runs) continue;
@@ -303,8 +304,8 @@ class Engine {
     Awaiter operator co_await() const { return Awaiter{engine, promise}; }
   };
 
-  // Of the stack in memory, of which tools/build_quickjs.sh lets each call take more than it takes of
-  // the host's 512 KiB: a stack that is too deep is an exception before it ends the instance.
+  // Of the stack in memory, of which tools/build_quickjs.sh lets each call take more than it takes
+  // of the host's 512 KiB: a stack that is too deep is an exception before it ends the instance.
   static constexpr std::size_t kStackBytesMax = std::size_t{700} << 10;
   static constexpr std::size_t kThrownCountMax = 16;
 

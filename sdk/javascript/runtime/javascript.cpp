@@ -1,6 +1,6 @@
 // javascript: the runtime of scripts in JavaScript and TypeScript. It is a program whose memory is
-// kept as init() leaves it: QuickJS-ng with the SDK's modules evaluated. run() reads the script of the
-// instance and runs it.
+// kept as init() leaves it: QuickJS-ng with the SDK's modules evaluated. run() reads the script of
+// the instance and runs it.
 //
 //   init()            once, when the runtime is built. It makes no call of the host.
 //   compile()         the byte code of the script, in an instance that does nothing else
@@ -81,9 +81,9 @@ void begin() {
   JS_RunGC(engine.runtime());
 }
 
-// Takes what is free between the blocks of the heap. Instances map the memory copy-on-write, so what
-// each one allocates should lie together behind the image, and not in gaps on pages that it would
-// otherwise only read.
+// Takes what is free between the blocks of the heap. Instances map the memory copy-on-write, so
+// what each one allocates should lie together behind the image, and not in gaps on pages that it
+// would otherwise only read.
 void fill_gaps() {
   constexpr std::size_t kLargest = std::size_t{1} << 20;
   constexpr std::size_t kSmallest = 8;
@@ -100,9 +100,9 @@ void fill_gaps() {
   }
 }
 
-// How much memory the instance may have; what is left for the SDK's C++ when JavaScript has all it may
-// get. The host ends an instance that asks for more, so sbrk() refuses it before, and JavaScript has
-// an exception.
+// How much memory the instance may have; what is left for the SDK's C++ when JavaScript has all it
+// may get. The host ends an instance that asks for more, so sbrk() refuses it before, and
+// JavaScript has an exception.
 constexpr std::size_t kMemoryLeftBytes = std::size_t{8} << 20;
 std::size_t memory_bytes_max = SIZE_MAX;
 
@@ -260,8 +260,8 @@ std::int32_t run() {
   return outcome.ok() ? 0 : report(the_runtime->engine, outcome.error());
 }
 
-// The byte code of all files of the script, for instances of this runtime. What cannot be compiled has
-// none, so that the instance that runs it reports why. Nothing of the script is evaluated.
+// The byte code of all files of the script, for instances of this runtime. What cannot be compiled
+// has none, so that the instance that runs it reports why. Nothing of the script is evaluated.
 QUIRE_EXPORT("compile") std::int32_t compile();
 std::int32_t compile() {
   using namespace quire::javascript;

@@ -3,7 +3,8 @@
 // name means.
 //
 // Thread   a program has one.
-// Errors   read: not-supported if the instance runs no script. The host has checked the bundle, whose
+// Errors   read: not-supported if the instance runs no script. The host has checked the bundle,
+// whose
 //          form is in docs/script_format.md; a number that does not fit is an error all the same.
 #include <cstdint>
 #include <cstring>
@@ -29,9 +30,9 @@ __attribute__((import_module("quire:script@1"), import_name("put-bytecode"))) st
 put_bytecode(const void* bytes, std::uint32_t count);
 }  // namespace host
 
-// The byte code of the files of a script, by path. A runtime of this digest wrote it, in an instance
-// that ran nothing of the script; of each file u32 bytes of the path, the path, u32 bytes of the code,
-// the code.
+// The byte code of the files of a script, by path. A runtime of this digest wrote it, in an
+// instance that ran nothing of the script; of each file u32 bytes of the path, the path, u32 bytes
+// of the code, the code.
 class ByteCode {
  public:
   using Files = std::map<std::string, std::string, std::less<>>;

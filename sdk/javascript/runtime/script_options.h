@@ -8,10 +8,11 @@
 //     generate: { type: "generation", default: { temperature: 0.8 } },
 //   };
 //
-// Types are string, integer, number, boolean, strings and generation. A script that declares none gets
-// what its command line says: --name VALUE, --flag, and `words`, the words of no option.
+// Types are string, integer, number, boolean, strings and generation. A script that declares none
+// gets what its command line says: --name VALUE, --flag, and `words`, the words of no option.
 //
-// Errors   a declaration that cannot be used is a TypeError; the command line is as OptionReader says.
+// Errors   a declaration that cannot be used is a TypeError; the command line is as OptionReader
+// says.
 #include <list>
 #include <memory>
 #include <string>

@@ -8,7 +8,8 @@
 // Owns     nothing: who waits is owned by its coroutine, and leaves the list when it is destroyed.
 // Thread   a program has one.
 //
-// Invariant  U1  While a Turn exists, or was given to a coroutine that has not gone on yet, the next
+// Invariant  U1  While a Turn exists, or was given to a coroutine that has not gone on yet, the
+// next
 //                one waits.
 #include <coroutine>
 #include <utility>

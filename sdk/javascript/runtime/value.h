@@ -2,8 +2,8 @@
 // Value owns one reference to a value of JavaScript; and the conversions between the values of
 // JavaScript and of C++.
 //
-// FromJs<T>::read(engine, value, into) fills `into`, or returns what was expected, as in "a string".
-// kThrown means that JavaScript has thrown, and its exception is pending.
+// FromJs<T>::read(engine, value, into) fills `into`, or returns what was expected, as in "a
+// string". kThrown means that JavaScript has thrown, and its exception is pending.
 // to_js(engine, value) gives a new reference. Both are overloaded beside the types they convert.
 //
 // Thread   a program has one.
@@ -221,8 +221,8 @@ struct FromJs<Function> {
   }
 };
 
-// A view of the bytes of a typed array or an ArrayBuffer: {nullptr, 0} for any other value. Whatever
-// runs JavaScript may end it.
+// A view of the bytes of a typed array or an ArrayBuffer: {nullptr, 0} for any other value.
+// Whatever runs JavaScript may end it.
 struct ByteView {
   std::uint8_t* data = nullptr;
   std::size_t bytes = 0;
@@ -364,7 +364,8 @@ JSValue to_js(JSContext* js, const std::optional<T>& value) {
   return to_js(Js{js}, *value);
 }
 
-// Throws `error`, which is new, with a message of any length: QuickJS's own functions cut one at 255 bytes.
+// Throws `error`, which is new, with a message of any length: QuickJS's own functions cut one at
+// 255 bytes.
 inline JSValue throw_with(JSContext* js, JSValue error, std::string_view message) {
   JS_DefinePropertyValueStr(js, error, "message",
                             JS_NewStringLen(js, message.data(), message.size()),

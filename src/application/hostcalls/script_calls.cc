@@ -42,7 +42,8 @@ Result<std::int32_t> script_read_bytecode(HostCall& call, std::uint32_t offset, 
   return give_part(call, script->byte_code, offset, buffer, capacity);
 }
 
-// Byte code is made where nothing of the script runs (sandbox/script_workbench.h), and nowhere else.
+// Byte code is made where nothing of the script runs (sandbox/script_workbench.h), and nowhere
+// else.
 Result<std::int32_t> script_put_bytecode(HostCall&, GuestList<std::uint8_t>) {
   return Error(ErrorCode::NotSupported, "an instance that runs gives no byte code");
 }

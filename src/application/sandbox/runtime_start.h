@@ -1,6 +1,6 @@
 #pragma once
-// What the build of a runtime for scripts needs of the engine: to start it once, without a host, and
-// to compile what it then is (main/modules/runtime_image.h).
+// What the build of a runtime for scripts needs of the engine: to start it once, without a host,
+// and to compile what it then is (main/modules/runtime_image.h).
 //
 // Thread   any; nothing is kept.
 // Errors   InvalidArgument where the module is not valid, lacks an export, traps, calls its host,
@@ -34,8 +34,8 @@ struct StartedState {
 Result<StartedState> start_runtime(std::span<const std::byte> wasm, const StartExports& exports,
                                    const StartLimits& limits = {});
 
-// Code that make_wasmtime_runtime() takes where the address space holds its whole pool and traps tell
-// no lines: on a machine with the abilities of this one.
+// Code that make_wasmtime_runtime() takes where the address space holds its whole pool and traps
+// tell no lines: on a machine with the abilities of this one.
 Result<std::string> compile_ahead(std::span<const std::byte> wasm);
 
 }  // namespace quire::sandbox

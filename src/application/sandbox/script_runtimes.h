@@ -1,10 +1,12 @@
 #pragma once
 // The runtimes of scripts that come with quire: a module for each language, made by the build
-// (quire_runtime of cmake/Inferlets.cmake), whose interpreter has started already. Of each a folder has three files:
-// NAME.json (name, version and digest), NAME.wasm and NAME.cwasm, its code for this kind of machine.
+// (quire_runtime of cmake/Inferlets.cmake), whose interpreter has started already. Of each a folder
+// has three files: NAME.json (name, version and digest), NAME.wasm and NAME.cwasm, its code for
+// this kind of machine.
 //
 // Thread   any; plain functions that read files.
-// Errors   NotFound for a runtime that is not there, with the versions that are; Corrupted for files
+// Errors   NotFound for a runtime that is not there, with the versions that are; Corrupted for
+// files
 //          that do not fit together. The folder is trusted as the executable is.
 #include <string>
 #include <vector>

@@ -1,12 +1,14 @@
 #pragma once
-// ScriptWorkbench calls functions of a runtime that read a script and do not run it as a program: which options it
-// declares, and what its byte code is. Each call has a fresh instance without a host. It has no arguments, its clock
-// stands at 0, random bytes are 0, and every other call traps.
+// ScriptWorkbench calls functions of a runtime that read a script and do not run it as a program:
+// which options it declares, and what its byte code is. Each call has a fresh instance without a
+// host. It has no arguments, its clock stands at 0, random bytes are 0, and every other call traps.
 //
-// Owns     an engine beside the pool of instances, the code of the runtime, and a thread that counts the time while a
+// Owns     an engine beside the pool of instances, the code of the runtime, and a thread that
+// counts the time while a
 //          call runs.
 // Thread   one at a time.
-// Errors   InvalidArgument where the script or its runtime calls the host, traps or takes longer than kWorkbenchMs;
+// Errors   InvalidArgument where the script or its runtime calls the host, traps or takes longer
+// than kWorkbenchMs;
 //          those of reading the runtime; NotSupported in a build without Wasm.
 #include <cstdint>
 #include <memory>
@@ -26,12 +28,12 @@ class ScriptWorkbench {
   static Result<std::unique_ptr<ScriptWorkbench>> open(const ScriptRuntime& runtime);
   virtual ~ScriptWorkbench() = default;
 
-  // `script`: a bundle (script_bundle.h). Its modules are evaluated. The JSON schema; nothing if the script declares no
-  // options, or cannot be evaluated, which running it says better.
+  // `script`: a bundle (script_bundle.h). Its modules are evaluated. The JSON schema; nothing if
+  // the script declares no options, or cannot be evaluated, which running it says better.
   virtual Result<std::optional<std::string>> options(std::string_view script) = 0;
 
-  // Nothing of the script is evaluated. Its byte code, for instances of this runtime alone; empty if the runtime makes
-  // none of it.
+  // Nothing of the script is evaluated. Its byte code, for instances of this runtime alone; empty
+  // if the runtime makes none of it.
   virtual Result<std::string> byte_code(std::string_view script) = 0;
 };
 

@@ -234,7 +234,8 @@ class WasmtimeRuntime final : public WasmRuntime {
     return &added;
   }
 
-  // Empty where it cannot be made: then each instance reads the source, and reports what is wrong with it.
+  // Empty where it cannot be made: then each instance reads the source, and reports what is wrong
+  // with it.
   std::string byte_code_of(LoadedRuntime& runtime, std::string_view script) {
     const std::lock_guard lock(runtime.mutex);
     if (runtime.workbench == nullptr) {

@@ -1,5 +1,6 @@
 #pragma once
-// `quire build FILE.cpp -o FILE.wasm`: C++ to a program that `quire run` takes; of a Cargo project see cargo_project.h.
+// `quire build FILE.cpp -o FILE.wasm`: C++ to a program that `quire run` takes; of a Cargo project
+// see cargo_project.h.
 //
 // It only finds things and calls clang: the compiler's own messages reach the user untouched. What
 // is missing (clang, lld, wasi-libc, libc++ for wasm32) is named with the command that installs it.

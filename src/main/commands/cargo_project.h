@@ -1,8 +1,10 @@
 #pragma once
-// A program that is a Cargo project: a folder with Cargo.toml. Cargo compiles it for wasm32-wasip1; this finds
-// cargo and a compiler that has the standard library for that target, and takes the module that cargo names.
+// A program that is a Cargo project: a folder with Cargo.toml. Cargo compiles it for wasm32-wasip1;
+// this finds cargo and a compiler that has the standard library for that target, and takes the
+// module that cargo names.
 //
-// What cargo and rustc say reaches the user as it is. What is missing is named with the command that installs it.
+// What cargo and rustc say reaches the user as it is. What is missing is named with the command
+// that installs it.
 //
 // Thread   the main thread; waits for cargo.
 #include <string>
@@ -21,8 +23,9 @@ struct CargoBuild {
 
 bool is_cargo_project(const std::string& path);
 
-// Makes the module, says on standard error what went wrong, and returns an exit code of cli/exit_code.h: Ok,
-// Missing (cargo, the target), Failed (it does not compile, or makes not exactly one program).
+// Makes the module, says on standard error what went wrong, and returns an exit code of
+// cli/exit_code.h: Ok, Missing (cargo, the target), Failed (it does not compile, or makes not
+// exactly one program).
 int build_cargo_project(const CargoBuild& build);
 
 // Cargo.toml, Cargo.lock if it is there, and the sources below src.

@@ -1,6 +1,7 @@
 #pragma once
-// The texts of the projects that `quire new` makes. In each, NAME is the project's name, QUIRE_PATH the
-// program that made it, RUST_SDK the folder of the crate, RUN_FLAGS and EXAMPLE_ARGUMENTS those of its template.
+// The texts of the projects that `quire new` makes. In each, NAME is the project's name, QUIRE_PATH
+// the program that made it, RUST_SDK the folder of the crate, RUN_FLAGS and EXAMPLE_ARGUMENTS those
+// of its template.
 //
 // Thread   any; constants.
 #include <cstdint>

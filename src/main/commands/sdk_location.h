@@ -34,8 +34,8 @@ Result<SdkLocation> find_sdk(const SdkSearch& search);
 // For the program that runs.
 Result<SdkLocation> find_sdk(const std::string& given);
 
-// The folder of the crate, of the Rust SDK: ../share/quire/rust beside an installed program, ../../sdk/rust of a
-// checkout's. NotFound names each place that was looked at.
+// The folder of the crate, of the Rust SDK: ../share/quire/rust beside an installed program,
+// ../../sdk/rust of a checkout's. NotFound names each place that was looked at.
 Result<std::string> find_rust_sdk();
 
 // The path of the program that runs.

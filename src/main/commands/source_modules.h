@@ -1,11 +1,13 @@
 #pragma once
-// SourceModules makes modules of the sources among the programs that a command line gives, C++ and scripts, as `quire
-// run FILE` does of its program. A source has the name of its module: chat.cpp is "chat", and so is chat.ts. Of a folder
-// the scripts are taken that no other script in it imports.
+// SourceModules makes modules of the sources among the programs that a command line gives, C++ and
+// scripts, as `quire run FILE` does of its program. A source has the name of its module: chat.cpp
+// is "chat", and so is chat.ts. Of a folder the scripts are taken that no other script in it
+// imports.
 //
 // Owns     nothing; the modules lie in the folder that it is given.
 // Thread   the main thread; waits for the compiler, whose messages reach the user.
-// Errors   AlreadyExists for two programs of one name; InvalidArgument for what is no name, and for a source that was not
+// Errors   AlreadyExists for two programs of one name; InvalidArgument for what is no name, and for
+// a source that was not
 //          built, after the reason was printed.
 #include <filesystem>
 #include <map>
@@ -25,7 +27,8 @@ class SourceModules {
 
   // The paths, with the module of each source in its place.
   Result<std::vector<std::string>> build(const std::vector<std::string>& paths);
-  // After build() failed: the exit code of a source that was not built; 0 if something else was wrong.
+  // After build() failed: the exit code of a source that was not built; 0 if something else was
+  // wrong.
   int exit_code() const { return exit_code_; }
   // The sources of build(), by name.
   const std::map<std::string, std::string>& sources() const { return sources_; }

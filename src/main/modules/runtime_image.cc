@@ -388,8 +388,8 @@ std::string written_data(std::string_view memory) {
   return out + segments;
 }
 
-// What calls left on the stack is not part of the image. Where the stack comes first in the memory (`--stack-first`),
-// all below its pointer is that.
+// What calls left on the stack is not part of the image. Where the stack comes first in the memory
+// (`--stack-first`), all below its pointer is that.
 void clear_stack(const RuntimeModule& module, sandbox::StartedState& state) {
   std::size_t next = 0;
   for (std::uint32_t i = 0; i < module.globals.size(); ++i) {

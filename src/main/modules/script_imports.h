@@ -1,6 +1,7 @@
 #pragma once
-// Which files a JavaScript or TypeScript source names in its imports. The text is scanned, not parsed: comments,
-// strings, templates and regular expressions are stepped over, and a string counts where an import or export has it.
+// Which files a JavaScript or TypeScript source names in its imports. The text is scanned, not
+// parsed: comments, strings, templates and regular expressions are stepped over, and a string
+// counts where an import or export has it.
 //
 // Thread   any; plain functions. Views point into the source, which outlives them.
 #include <cstdint>
