@@ -33,14 +33,23 @@ if [ -e "$folder/complete" ]; then
   echo "$folder"
   exit 0
 fi
-for tool in npm openssl tar; do
+for tool in openssl tar; do
   command -v "$tool" >/dev/null || { echo "$name: needs $tool" >&2; exit 1; }
 done
 work=$(mktemp -d "$folder.part.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 echo "$name: fetching $version ..." >&2
-(cd "$work" && npm pack --silent "$name@$version" >/dev/null)
+# npm knows which registry this machine uses; without it, the public one is asked.
+if command -v npm >/dev/null; then
+  (cd "$work" && npm pack --silent "$name@$version" >/dev/null)
+else
+  registry=${NPM_CONFIG_REGISTRY:-https://registry.npmjs.org}
+  curl -fsSL --max-time 120 -o "$work/$name-$version.tgz" "${registry%/}/$name/-/$name-$version.tgz" || {
+    echo "$name: cannot be fetched from $registry: install npm, or set NPM_CONFIG_REGISTRY" >&2
+    exit 1
+  }
+fi
 archive=$work/$name-$version.tgz
 found=$(openssl dgst -sha512 -binary "$archive" | base64 -w0)
 [ "$found" = "$sha512" ] || {
