@@ -43,7 +43,9 @@ export class Client {
   // Brings a module to the server, unless it is there, and returns its "sha256:...".
   async upload(source, name = "") {
     if (typeof source === "string") {
-      throw new TypeError(`upload() takes the bytes of a module, not a path or a text: ${source.slice(0, 80)}`);
+      throw new TypeError(
+        `upload() takes the bytes of a module, not a path or a text: ${source.slice(0, 80)}`,
+      );
     }
     const wasm = await bytesOf(source);
     const program = "sha256:" + (await sha256(wasm));
@@ -64,7 +66,10 @@ export class Client {
     if (await this.#hasProgram(program)) return; // Who went before may have brought it.
     const head = { verb: "upload", program, program_bytes: wasm.length };
     for (let offset = 0; offset === 0 || offset < wasm.length; offset += PAYLOAD_BYTES_MAX) {
-      await this.#connection.ask({ ...head, offset }, wasm.subarray(offset, offset + PAYLOAD_BYTES_MAX));
+      await this.#connection.ask(
+        { ...head, offset },
+        wasm.subarray(offset, offset + PAYLOAD_BYTES_MAX),
+      );
     }
   }
 
@@ -75,7 +80,8 @@ export class Client {
 
   // ---- Instances.
 
-  // By digest or name. `deadline` is in seconds from now; a `signal` that is aborted stops the instance.
+  // By digest or name. `deadline` is in seconds from now; a `signal` that is aborted stops the
+  // instance.
   async launch(program, args = [], { limits, detached, tenant, deadline, onLog, signal } = {}) {
     signal?.throwIfAborted();
     const head = { verb: "launch", program, arguments: checkedArguments(args) };
@@ -83,7 +89,9 @@ export class Client {
     if (detached) head.detached = true;
     if (tenant) head.tenant = tenant;
     if (deadline !== undefined) head.deadline_ms = Math.max(1, Math.round(deadline * 1000));
-    const instance = await this.#connection.ask(head, undefined, (reply) => this.#adopt(reply, onLog));
+    const instance = await this.#connection.ask(head, undefined, (reply) =>
+      this.#adopt(reply, onLog),
+    );
     if (signal) await this.#abortWith(signal, instance);
     return instance;
   }
@@ -101,11 +109,15 @@ export class Client {
 
   // The instance of that name, without a client until now. Code "already-exists": it has one.
   attach(name, { onLog } = {}) {
-    return this.#connection.ask({ verb: "attach", name }, undefined, (head) => this.#adopt(head, onLog));
+    return this.#connection.ask({ verb: "attach", name }, undefined, (head) =>
+      this.#adopt(head, onLog),
+    );
   }
 
   #adopt(head, onLog) {
-    return this.#connection.adopt(new Instance(this.#connection, toCamel(head, "reply", "id"), onLog));
+    return this.#connection.adopt(
+      new Instance(this.#connection, toCamel(head, "reply", "id"), onLog),
+    );
   }
 
   // The instances of this connection; of very many `leftOutCount` says how many more.
@@ -127,8 +139,8 @@ async function sha256(bytes) {
   if (!globalThis.crypto?.subtle) {
     throw new QuireError(
       "not-supported",
-      "upload() needs crypto.subtle, which browsers give to pages of https:// and localhost alone; " +
-        "launch a program that the server has by its name",
+      "upload() needs crypto.subtle, which browsers give to pages of https:// and localhost " +
+        "alone; launch a program that the server has by its name",
     );
   }
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));

@@ -1,4 +1,5 @@
-// Connection: a WebSocket to a server, its requests and their replies, and the events of its instances.
+// Connection: a WebSocket to a server, its requests and their replies, and the events of its
+// instances.
 
 import { ConnectionLost, QuireError, errorOf } from "./errors.js";
 import { decode, encode } from "./frames.js";
@@ -19,7 +20,10 @@ export class Connection {
   #closed;
 
   // ConnectionLost: nothing listens there, or it refuses this client.
-  static async open(url, { key = "", openSeconds = 10, bufferBytesMax = 64 << 20, WebSocket: Socket } = {}) {
+  static async open(
+    url,
+    { key = "", openSeconds = 10, bufferBytesMax = 64 << 20, WebSocket: Socket } = {},
+  ) {
     const Kind = Socket ?? globalThis.WebSocket;
     if (!Kind) {
       throw new QuireError(
@@ -43,7 +47,9 @@ export class Connection {
     socket.addEventListener("message", ({ data }) => this.#read(data));
     this.#closed = new Promise((resolve) => {
       socket.addEventListener("close", ({ reason }) => {
-        this.#lose(new ConnectionLost(`the connection to ${url} was lost: ${reason || "it was closed"}`));
+        this.#lose(
+          new ConnectionLost(`the connection to ${url} was lost: ${reason || "it was closed"}`),
+        );
         resolve();
       });
     });
@@ -60,7 +66,8 @@ export class Connection {
     });
   }
 
-  // Counts what waits to be received. A WebSocket cannot be held up, so too much ends the connection.
+  // Counts what waits to be received. A WebSocket cannot be held up, so too much ends the
+  // connection.
   hold(bytes) {
     this.#heldBytes += bytes;
     if (this.#heldBytes <= this.#bufferBytesMax || this.#lost) return;
@@ -96,7 +103,9 @@ export class Connection {
     try {
       this.#handle(decode(data));
     } catch (error) {
-      this.#lose(new ConnectionLost(`${this.#url} said what this client does not understand: ${error}`));
+      this.#lose(
+        new ConnectionLost(`${this.#url} said what this client does not understand: ${error}`),
+      );
       this.#socket.close();
     }
   }
@@ -135,7 +144,8 @@ function checkAddress(url) {
   const meant = String(url).replace(/^[a-z]*:\/\//, "");
   throw new QuireError(
     "invalid-argument",
-    `${JSON.stringify(url)} is not the address of a server, which is ws://HOST:PORT; did you mean ws://${meant}?`,
+    `${JSON.stringify(url)} is not the address of a server, which is ws://HOST:PORT; ` +
+      `did you mean ws://${meant}?`,
   );
 }
 
@@ -161,12 +171,20 @@ async function reasonOfRefusal(url, key, seconds) {
   try {
     const address = url.replace(/^ws/, "http");
     const response = await fetch(address, { headers, signal: AbortSignal.timeout(seconds * 1000) });
-    if (response.ok) return new ConnectionLost(`${url} refused the connection, or is not a Quire server`);
+    if (response.ok)
+      return new ConnectionLost(`${url} refused the connection, or is not a Quire server`);
     const { error } = await response.json();
     const retryAfter = error.retry_after_ms === undefined ? undefined : error.retry_after_ms / 1000;
-    return new ConnectionLost(`${url} refused the connection: HTTP status ${response.status}: ${error.message}`, retryAfter);
+    return new ConnectionLost(
+      `${url} refused the connection: HTTP status ${response.status}: ${error.message}`,
+      retryAfter,
+    );
   } catch {
-    const page = globalThis.location ? `, or it takes no page of ${globalThis.location.origin} (--allow-origin)` : "";
-    return new ConnectionLost(`no Quire server answers at ${url}${page}; \`quire serve\` starts one`);
+    const page = globalThis.location
+      ? `, or it takes no page of ${globalThis.location.origin} (--allow-origin)`
+      : "";
+    return new ConnectionLost(
+      `no Quire server answers at ${url}${page}; \`quire serve\` starts one`,
+    );
   }
 }

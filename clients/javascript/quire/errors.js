@@ -1,7 +1,8 @@
 // What goes wrong. `code` is the protocol's word (docs/protocol.md).
 
 export class QuireError extends Error {
-  // `retryAfter` is in seconds: the same request may succeed after that time. Undefined: it may not.
+  // `retryAfter` is in seconds: the same request may succeed after that time. Undefined: it may
+  // not.
   constructor(code, message, retryAfter = undefined) {
     super(message);
     this.name = new.target.name;
@@ -26,5 +27,9 @@ export class InstanceFailed extends QuireError {
 }
 
 export function errorOf({ code, message, retry_after_ms: milliseconds }) {
-  return new QuireError(code, message, milliseconds === undefined ? undefined : milliseconds / 1000);
+  return new QuireError(
+    code,
+    message,
+    milliseconds === undefined ? undefined : milliseconds / 1000,
+  );
 }

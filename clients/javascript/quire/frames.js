@@ -11,7 +11,8 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function checkSize(what, size, limit) {
-  if (size > limit) throw new QuireError("too-large", `a ${what} of ${size} bytes; at most ${limit} go in a frame`);
+  if (size > limit)
+    throw new QuireError("too-large", `a ${what} of ${size} bytes; at most ${limit} go in a frame`);
 }
 
 // What a WebSocket sends: a text without a payload, else bytes.
@@ -35,11 +36,18 @@ export function encode(head, payload = undefined) {
 export function decode(data) {
   if (typeof data === "string") return { head: parse(data), payload: new Uint8Array() };
   const bytes = new Uint8Array(data);
-  const end = bytes.length < LENGTH_BYTES ? Infinity : LENGTH_BYTES + new DataView(data).getUint32(0, true);
+  const end =
+    bytes.length < LENGTH_BYTES ? Infinity : LENGTH_BYTES + new DataView(data).getUint32(0, true);
   if (end > bytes.length) {
-    throw new QuireError("invalid-argument", `a frame of ${bytes.length} bytes announces a header up to byte ${end}`);
+    throw new QuireError(
+      "invalid-argument",
+      `a frame of ${bytes.length} bytes announces a header up to byte ${end}`,
+    );
   }
-  return { head: parse(decoder.decode(bytes.subarray(LENGTH_BYTES, end))), payload: bytes.subarray(end) };
+  return {
+    head: parse(decoder.decode(bytes.subarray(LENGTH_BYTES, end))),
+    payload: bytes.subarray(end),
+  };
 }
 
 function parse(text) {

@@ -14,7 +14,9 @@ export interface ConnectOptions {
   WebSocket?: unknown;
 }
 
-/** A client that is connected. ConnectionLost: nothing listens at `url`, or it refuses this client. */
+/**
+ * A client that is connected. ConnectionLost: nothing listens at `url`, or it refuses this client.
+ */
 export function connect(url?: string, options?: ConnectOptions): Promise<Client>;
 
 /** At most what the server allows; without one, the server's own. Times are in nanoseconds. */
@@ -44,7 +46,7 @@ export interface LaunchOptions extends AttachOptions {
   tenant?: number;
   /** Seconds from now: of the work of one tenant, the earlier deadline goes first. */
   deadline?: number;
-  /** Stops the instance when it is aborted; before the launch is done, launch() rejects with its reason. */
+  /** Stops the instance when it is aborted; before that launch() rejects with its reason. */
   signal?: AbortSignal;
 }
 
@@ -83,11 +85,14 @@ export class Client {
   /** Instances that are not detached are stopped after the server's grace time. */
   close(): Promise<void>;
   findProgram(program: string): Promise<ProgramState>;
-  /** Brings a module to the server, unless it is there: its "sha256:...". TypeError: `source` is a text. */
+  /** Brings a module to the server, unless it is there: its "sha256:...". No path. */
   upload(source: Exclude<Bytes, string>, name?: string): Promise<string>;
   /** Code "already-exists": the operator of the server gave this name to another program. */
   nameProgram(program: string, name: string): Promise<void>;
-  /** By digest or name. Code "unavailable", with retryAfter: the server is full. TypeError: wrong `args`. */
+  /**
+   * By digest or name. Code "unavailable", with retryAfter: the server is full. TypeError: `args`
+   * is no list of texts.
+   */
   launch(program: string, args?: Iterable<string>, options?: LaunchOptions): Promise<Instance>;
   /** The instance of that name, without a client until now. Code "already-exists": it has one. */
   attach(name: string, options?: AttachOptions): Promise<Instance>;

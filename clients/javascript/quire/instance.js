@@ -81,8 +81,13 @@ export class Instance {
   }
 
   // Bytes, a text, a Blob or a File, whose name and type count where none are given.
-  async sendFile(source, name = source.name, mediaType = source.type || "application/octet-stream") {
-    if (!name) throw new QuireError("invalid-argument", "bytes that are sent as a file need a name");
+  async sendFile(
+    source,
+    name = source.name,
+    mediaType = source.type || "application/octet-stream",
+  ) {
+    if (!name)
+      throw new QuireError("invalid-argument", "bytes that are sent as a file need a name");
     const data = await bytesOf(source);
     const before = this.#sending;
     const sent = before.then(() => this.#sendParts(data, name, mediaType));
@@ -119,7 +124,8 @@ export class Instance {
     try {
       await this.abort();
     } catch (error) {
-      if (!(error instanceof QuireError)) throw error; // It has ended meanwhile, or the connection has.
+      // It has ended meanwhile, or the connection has.
+      if (!(error instanceof QuireError)) throw error;
     }
   }
 
@@ -170,7 +176,8 @@ export class Instance {
 
   handle(head, payload) {
     if (head.event === "message") this.#messages.put(payload, payload.length);
-    else if (head.event === "log") this.#log({ source: head.source, level: head.level, line: head.line });
+    else if (head.event === "log")
+      this.#log({ source: head.source, level: head.level, line: head.line });
     else if (head.event === "file") this.#takePart(head, payload);
     else if (head.event === "file_dropped") this.#dropFile(head.file);
     else if (head.event === "ended") this.#end(head, payload);

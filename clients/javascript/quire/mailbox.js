@@ -9,7 +9,8 @@ export class Mailbox {
   #hold;
   #heldBytes = 0;
 
-  // `hold(bytes)` hears how many bytes more, or less, wait here, until it is closed: what has ended sends no more.
+  // `hold(bytes)` hears how many bytes more, or less, wait here, until it is closed: what has
+  // ended sends no more.
   constructor(hold) {
     this.#hold = hold;
   }

@@ -52,15 +52,18 @@ export function checkedArguments(values) {
   }
   const list = [...values];
   const wrong = list.findIndex((each) => typeof each !== "string");
-  if (wrong >= 0) throw new TypeError(`arguments[${wrong}] is no text but ${typeof list[wrong]}: ${list[wrong]}`);
+  if (wrong >= 0)
+    throw new TypeError(`arguments[${wrong}] is no text but ${typeof list[wrong]}: ${list[wrong]}`);
   return list;
 }
 
 // Bytes of a text, a Blob, an ArrayBuffer or a view of one.
 export async function bytesOf(source) {
   if (typeof source === "string") return new TextEncoder().encode(source);
-  if (typeof Blob !== "undefined" && source instanceof Blob) return new Uint8Array(await source.arrayBuffer());
+  if (typeof Blob !== "undefined" && source instanceof Blob)
+    return new Uint8Array(await source.arrayBuffer());
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  if (ArrayBuffer.isView(source))
+    return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
   throw new TypeError(`bytes, a Blob or a text were expected, not ${typeof source}: ${source}`);
 }

@@ -1,5 +1,6 @@
-// The checks of the client, for node and browsers: `run(server)` returns a line for each, "ok NAME" or why not.
-// `server` has url, key, and `hello`, the bytes of that program; it knows the programs echo and files.
+// The checks of the client, for node and browsers: `run(server)` returns a line for each, "ok NAME"
+// or why not. `server` has url, key, and `hello`, the bytes of that program; it knows the programs
+// echo and files.
 
 import { ConnectionLost, InstanceFailed, QuireError, connect } from "../quire/index.js";
 import { decode, encode } from "../quire/frames.js";
@@ -21,8 +22,14 @@ async function fails(work, kind, pattern) {
   try {
     await work();
   } catch (error) {
-    const is = typeof kind === "string" ? error instanceof QuireError && error.code === kind : error instanceof kind;
-    holds(is && pattern.test(error.message), `${error.name} ${error.code}: ${error.message} is ${kind} ${pattern}`);
+    const is =
+      typeof kind === "string"
+        ? error instanceof QuireError && error.code === kind
+        : error instanceof kind;
+    holds(
+      is && pattern.test(error.message),
+      `${error.name} ${error.code}: ${error.message} is ${kind} ${pattern}`,
+    );
     return error;
   }
   throw new Error(`nothing was thrown; ${pattern} was expected`);
@@ -39,7 +46,15 @@ const checks = {
     const { head, payload } = decode(frame.buffer);
     same([head.instance, text(payload)], [17, "hi"]);
     same(encode({ verb: "list" }), '{"verb":"list"}');
-    for (const wrong of [new ArrayBuffer(0), bytes("\x05\0\0\0{}").buffer, bytes("\x02\0\0\0{)").buffer, "{", "[1]", "7", "null"]) {
+    for (const wrong of [
+      new ArrayBuffer(0),
+      bytes("\x05\0\0\0{}").buffer,
+      bytes("\x02\0\0\0{)").buffer,
+      "{",
+      "[1]",
+      "7",
+      "null",
+    ]) {
       await fails(() => decode(wrong), Error, /frame|JSON|Expected|Unexpected/);
     }
   },
@@ -91,7 +106,11 @@ const checks = {
 
   async "what the server refuses has its code and the server's words"(client) {
     await fails(() => client.launch("nobody"), "not-found", /no program is named "nobody"/);
-    await fails(() => client.launch("echo", [], { limits: { memory: 1 } }), "invalid-argument", /"memory" is unknown/);
+    await fails(
+      () => client.launch("echo", [], { limits: { memory: 1 } }),
+      "invalid-argument",
+      /"memory" is unknown/,
+    );
     await fails(() => client.upload(bytes("no module")), "invalid-argument", /./);
     await fails(() => client.attach("0".repeat(32)), "not-found", /./);
   },
@@ -99,14 +118,26 @@ const checks = {
   async "wrong arguments are a TypeError, and nothing is launched"(client) {
     const wrong = /not "--name you"; pass \["--name","you"\]/;
     await fails(() => client.launch("echo", "--name you"), TypeError, wrong);
-    await fails(() => client.launch("echo", ["a", 7]), TypeError, /arguments\[1\] is no text but number: 7/);
+    await fails(
+      () => client.launch("echo", ["a", 7]),
+      TypeError,
+      /arguments\[1\] is no text but number: 7/,
+    );
     await fails(() => client.upload("hello.wasm"), TypeError, /takes the bytes of a module/);
-    await fails(() => client.launch("echo").then((each) => each.send(7)), TypeError, /not number: 7/);
+    await fails(
+      () => client.launch("echo").then((each) => each.send(7)),
+      TypeError,
+      /not number: 7/,
+    );
   },
 
   async "what is too large is refused and costs nobody the connection"(client) {
     const instance = await client.launch("echo");
-    await fails(() => instance.send(new Uint8Array((1 << 20) + 1)), "too-large", /payload of 1048577 bytes/);
+    await fails(
+      () => instance.send(new Uint8Array((1 << 20) + 1)),
+      "too-large",
+      /payload of 1048577 bytes/,
+    );
     await fails(() => client.launch("echo", ["x".repeat(3 << 20)]), "too-large", /text frame/);
     await instance.send("still here");
     same(text(await instance.receive()), "still here\n");
@@ -155,20 +186,32 @@ const checks = {
         return message;
       }),
     );
-    same(said, numbers.map((number) => number + "\n"));
+    same(
+      said,
+      numbers.map((number) => number + "\n"),
+    );
   },
 
   async "files go both ways"(client) {
     const instance = await client.launch("files", ["first.txt", "hello"]);
     const first = await instance.receiveFile();
-    same([first.name, first.mediaType, text(await first.read())], ["first.txt", "text/plain", "hello"]);
+    same(
+      [first.name, first.mediaType, text(await first.read())],
+      ["first.txt", "text/plain", "hello"],
+    );
     const big = new Uint8Array(5 << 20).map((_, index) => index * 7);
-    for (const [name, data] of [["big.bin", big], ["none.txt", new Uint8Array()]]) {
+    for (const [name, data] of [
+      ["big.bin", big],
+      ["none.txt", new Uint8Array()],
+    ]) {
       const sending = instance.sendFile(data, name);
       const copy = await instance.receiveFile();
       same([copy.name, copy.fileBytes], ["copy of " + name, data.length]);
       const whole = await copy.read();
-      holds(whole.every((byte, index) => byte === data[index]), `the bytes of ${name}`);
+      holds(
+        whole.every((byte, index) => byte === data[index]),
+        `the bytes of ${name}`,
+      );
       await sending;
     }
     await instance.sendFile(new File(["1,2\n"], "a.csv", { type: "text/csv" }));
@@ -206,7 +249,13 @@ const checks = {
   async "a connection that is closed is told to everyone who waits"(_, server) {
     const client = await connect(server.url, server);
     const instance = await client.launch("echo");
-    const waiting = [instance.result(), instance.receive(), (async () => { for await (const _ of instance); })()];
+    const waiting = [
+      instance.result(),
+      instance.receive(),
+      (async () => {
+        for await (const _ of instance);
+      })(),
+    ];
     for (const each of waiting) each.catch(() => {});
     await client.close();
     for (const each of waiting) await fails(() => each, ConnectionLost, /was closed/);
@@ -218,14 +267,22 @@ const checks = {
     const small = await connect(server.url, { ...server, bufferBytesMax: 1 << 20 });
     const instance = await small.launch("echo");
     await instance.send("again 100000000").catch(() => {});
-    await fails(() => instance.result(), "quota-exceeded", /^bufferBytesMax: \d+ bytes .* were not received/);
+    await fails(
+      () => instance.result(),
+      "quota-exceeded",
+      /^bufferBytesMax: \d+ bytes .* were not received/,
+    );
     holds((await instance.receive()).length > 0, "what came can be received");
     await client.status();
   },
 
   async "without a server, or with a wrong key, one is told so"(_, server) {
     await fails(() => connect("ws://127.0.0.1:1"), ConnectionLost, /`quire serve` starts one/);
-    await fails(() => connect("http://127.0.0.1:7847"), "invalid-argument", /did you mean ws:\/\/127.0.0.1:7847\?/);
+    await fails(
+      () => connect("http://127.0.0.1:7847"),
+      "invalid-argument",
+      /did you mean ws:\/\/127.0.0.1:7847\?/,
+    );
     if (!server.key) return;
     const wrong = () => connect(server.url, { key: "qk_wrong" });
     await fails(wrong, ConnectionLost, /HTTP status 401: .*key|no page of/);
@@ -239,7 +296,9 @@ export async function run(server) {
   for (const [name, check] of Object.entries(checks)) {
     let client, timer;
     const begin = performance.now();
-    const tooLong = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error("it took too long")), PATIENCE_MS)));
+    const tooLong = new Promise(
+      (_, reject) => (timer = setTimeout(() => reject(new Error("it took too long")), PATIENCE_MS)),
+    );
     try {
       client = await connect(server.url, server);
       await Promise.race([check(client, server), tooLong]);

@@ -1,6 +1,9 @@
-"""The JavaScript client in node and in Chromium, and the snippets of its README: test_javascript.py [CASE].
+"""The JavaScript client in node and in Chromium, and the snippets of its README.
 
-A case whose runtime is not on this machine is skipped by name; where nothing ran, the exit code is 77.
+test_javascript.py [Node|Browser]
+
+A case whose runtime is not on this machine is skipped by name; where nothing ran, the exit code
+is 77.
 """
 
 import contextlib
@@ -29,23 +32,31 @@ PROGRAMS = [guest("echo"), guest("files")]
 GRACE = ("--grace", "0.2")
 HELLO = BUILD / "inferlets/hello.wasm"
 NODE = shutil.which("node")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 CHECK_COUNT_MIN = 17
 
 
 def node_flags() -> list[str] | None:
     """What makes this node have WebSocket; None where nothing does."""
     for flags in ([], ["--experimental-websocket"]):
-        has = subprocess.run([str(NODE), *flags, "-e", "new WebSocket('ws://127.0.0.1:1').onerror = () => {}"],
-                             capture_output=True)
+        has = subprocess.run(
+            [str(NODE), *flags, "-e", "new WebSocket('ws://127.0.0.1:1').onerror = () => {}"],
+            capture_output=True,
+        )
         if has.returncode == 0:
             return flags
     return None
 
 
 NODE_FLAGS = node_flags() if NODE else None
-needs_node = unittest.skipIf(NODE_FLAGS is None, "skipped: no node with WebSocket here (node 20 or later)")
-needs_chromium = unittest.skipIf(CHROMIUM is None, "skipped: no Chromium here (apt-get install chromium)")
+needs_node = unittest.skipIf(
+    NODE_FLAGS is None, "skipped: no node with WebSocket here (node 20 or later)"
+)
+needs_chromium = unittest.skipIf(
+    CHROMIUM is None, "skipped: no Chromium here (apt-get install chromium)"
+)
 
 
 def snippets(language: str) -> list[str]:
@@ -59,9 +70,20 @@ class Keys:
     def __init__(self, folder: str) -> None:
         self.path = pathlib.Path(folder) / "keys.txt"
         added = subprocess.run(
-            [str(BUILD / "quire"), "keys", "add", "page", "--keys", str(self.path), "--rights",
-             "operate"],
-            capture_output=True, text=True, check=False)
+            [
+                str(BUILD / "quire"),
+                "keys",
+                "add",
+                "page",
+                "--keys",
+                str(self.path),
+                "--rights",
+                "operate",
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if added.returncode != 0:
             raise RuntimeError(added.stderr)
         self.key = re.search(r"qk_[A-Za-z0-9_-]{43}", added.stdout)[0]
@@ -94,7 +116,10 @@ class Node(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             keys = Keys(folder)
             for flags, key in (((), ""), (("--keys", str(keys.path)), keys.key)):
-                with self.subTest(key=bool(key)), Server(*GRACE, *flags, programs=PROGRAMS) as server:
+                with (
+                    self.subTest(key=bool(key)),
+                    Server(*GRACE, *flags, programs=PROGRAMS) as server,
+                ):
                     ran = self.node(str(HERE / "node.js"), server.url, key, str(HELLO))
                     self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
                     self.assertGreaterEqual(len(ran.stdout.splitlines()), CHECK_COUNT_MIN)
@@ -105,7 +130,9 @@ class Node(unittest.TestCase):
             const {{ connect }} = await import({str(CLIENT / "quire/index.js")!r});
             await connect().catch((error) => console.log(error.code, error.message));"""
         ran = self.node("--input-type=module", "-e", script)
-        self.assertIn("not-supported there is no WebSocket here: node 22 has one", ran.stdout, ran.stderr)
+        self.assertIn(
+            "not-supported there is no WebSocket here: node 22 has one", ran.stdout, ran.stderr
+        )
 
     @needs_node
     def test_the_snippets_of_the_readme_run(self) -> None:
@@ -124,9 +151,16 @@ class Node(unittest.TestCase):
                     self.assertEqual(ran.returncode, 0, ran.stderr)
                     self.assertNotEqual(ran.stdout, "")
 
-    def node(self, *arguments: str, cwd: pathlib.Path | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([str(NODE), *(NODE_FLAGS or []), *arguments], cwd=cwd, capture_output=True,
-                              text=True, timeout=PATIENCE)
+    def node(
+        self, *arguments: str, cwd: pathlib.Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(NODE), *(NODE_FLAGS or []), *arguments],
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
 
 
 class Browser(unittest.TestCase):
@@ -153,11 +187,24 @@ class Browser(unittest.TestCase):
     @contextlib.contextmanager
     def page(self, text: str) -> Iterator[None]:
         (self.folder / "page.html").write_text(text)
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+        flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+        ]
         process = subprocess.Popen(
-            [str(CHROMIUM), *flags, "--remote-debugging-port=0", f"--user-data-dir={self.folder / 'profile'}",
-             f"{self.site.origin}/page.html"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                str(CHROMIUM),
+                *flags,
+                "--remote-debugging-port=0",
+                f"--user-data-dir={self.folder / 'profile'}",
+                f"{self.site.origin}/page.html",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             yield
         finally:
@@ -168,7 +215,8 @@ class Browser(unittest.TestCase):
     def test_the_checks_hold_in_a_page(self) -> None:
         with self.serving() as server:
             script = f"""<!doctype html><script type="module">
-                const say = (lines) => fetch("/said", {{ method: "POST", body: lines.join("\\n") }});
+                const say = (lines) =>
+                  fetch("/said", {{ method: "POST", body: lines.join("\\n") }});
                 try {{
                   const {{ run }} = await import("/tests/checks.js");
                   const hello = new Uint8Array(await (await fetch("/hello.wasm")).arrayBuffer());
@@ -190,7 +238,9 @@ class Browser(unittest.TestCase):
             fetch("/said", { method: "POST", body: document.body.innerText }); }, 100)</script>"""
         for snippet in found:
             with self.subTest(snippet[:60]), self.serving() as server:
-                page = snippet.replace("ws://127.0.0.1:7847", server.url).replace("qk_...", self.keys.key)
+                page = snippet.replace("ws://127.0.0.1:7847", server.url).replace(
+                    "qk_...", self.keys.key
+                )
                 with self.page(page + tell):
                     said = ""
                     while "finished" not in said:
