@@ -1,4 +1,4 @@
-"""The client for scripts and notebooks: the same names, and calls that return when they are done."""
+"""The client for scripts and notebooks: the same names, and calls that wait until they are done."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import threading
 from typing import Any, Callable, Coroutine, Iterator, Sequence, TypeVar
 
 from .client import Client
-from .errors import NotFound, TimedOut
+from .errors import ConnectionLost, NotFound, TimedOut
 from .instance import Instance, ReceivedFile
 from .values import End, InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
 
 T = TypeVar("T")
-_END_SECONDS = 5.0
+_END_SECONDS = 5.0  # For what waits when the client is closed.
 
 
 class _Loop:
@@ -22,6 +22,8 @@ class _Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._lock = threading.Lock()  # What is submitted under it comes before the stop.
+        self.is_stopped = False
         self._thread = threading.Thread(target=self._run, name="quire", daemon=True)
         self._thread.start()
 
@@ -29,6 +31,7 @@ class _Loop:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
+            self._loop.run_until_complete(_finish(asyncio.all_tasks(self._loop)))
         finally:
             self._loop.close()
 
@@ -38,22 +41,37 @@ class _Loop:
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError("on_log cannot call a blocking client: it would wait for itself")
-        if self._loop.is_closed():
-            work.close()
-            raise RuntimeError("the client is closed; quire.connect_blocking() makes another")
-        waiting = asyncio.run_coroutine_threadsafe(_within(work, timeout), self._loop)
+        with self._lock:
+            if self.is_stopped:
+                work.close()
+                raise RuntimeError("the client is closed; quire.connect_blocking() makes another")
+            waiting = asyncio.run_coroutine_threadsafe(_within(work, timeout), self._loop)
         try:
             return waiting.result()
         except concurrent.futures.CancelledError:
-            raise
+            raise ConnectionLost("the client was closed meanwhile") from None
         except BaseException:
             waiting.cancel()
             raise
 
     def stop(self) -> None:
-        if not self._loop.is_closed():
+        """Calls that wait in other threads end before it."""
+        with self._lock:
+            if self.is_stopped:
+                return
+            self.is_stopped = True
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(_END_SECONDS)
+        self._thread.join()
+
+
+async def _finish(tasks: set[asyncio.Task[Any]]) -> None:
+    """They have heard that the connection is closed; what still waits then is cancelled."""
+    if not tasks:
+        return
+    _, pending = await asyncio.wait(tasks, timeout=_END_SECONDS)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
 
 
 async def _within(work: Coroutine[Any, Any, T], timeout: float | None) -> T:
@@ -81,11 +99,9 @@ class BlockingClient:
 
     def close(self) -> None:
         """As Client.close(); a second time it does nothing."""
-        try:
+        if not self._loop.is_stopped:
             self._loop.call(self._client.close())
-        except RuntimeError:
-            return
-        self._loop.stop()
+            self._loop.stop()
 
     def __enter__(self) -> "BlockingClient":
         return self
@@ -167,7 +183,8 @@ class BlockingInstance:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call(self._instance.__aexit__())
+        if not self._loop.is_stopped:  # Else the instance has lost its client.
+            self._loop.call(self._instance.__aexit__())
 
     def send(self, message: bytes | str) -> None:
         self._loop.call(self._instance.send(message))

@@ -157,6 +157,26 @@ class Blocking(unittest.TestCase):
             quire.connect_blocking("ws://127.0.0.1:1")
         self.assertEqual(threading.active_count(), before)
 
+    def test_who_waits_in_another_thread_hears_that_the_client_is_closed(self) -> None:
+        client = quire.connect_blocking(self.server.url)
+        heard: list[Exception] = []
+        with client.launch("echo") as instance:  # Left after the client is closed.
+
+            def wait() -> None:
+                try:
+                    instance.receive()
+                except Exception as error:
+                    heard.append(error)
+
+            threads = [threading.Thread(target=wait) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.05)
+            client.close()
+            for thread in threads:
+                thread.join(PATIENCE)
+        self.assertEqual([type(error) for error in heard], [quire.ConnectionLost] * 4)
+
     def test_the_names_are_those_of_the_other_form(self) -> None:
         inner = {"open", "ask", "wait", "hold", "release", "release_from_anywhere"}
         inner |= {"abort_for_sure", "forget", "handle", "close"}
