@@ -154,7 +154,7 @@ class Protocol(unittest.TestCase):
         snippets = []
         for document in (DOCUMENT, ROOT / "clients/python/README.md"):
             snippets += blocks(document.read_text(), "runnable: python", "python")
-        self.assertGreaterEqual(len(snippets), 3)
+        self.assertGreaterEqual(len(snippets), 5)
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(BUILD / "inferlets/hello.wasm", folder)
             for snippet in snippets:
@@ -162,7 +162,9 @@ class Protocol(unittest.TestCase):
                     ran = subprocess.run(
                         [sys.executable, "-c", snippet.replace("ws://127.0.0.1:7847", self.server.url)],
                         cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
-                        env={"PYTHONPATH": str(ROOT / "clients/python")},
+                        env={"PYTHONPATH": str(ROOT / "clients/python"),
+                             "QUIRE": str(BUILD / "quire"), "QUIRE_NO_STORE": "1",
+                             "QUIRE_MODEL": str(ROOT / "tests/golden/tiny_llama")},
                     )
                     self.assertEqual(ran.returncode, 0, ran.stderr)
                     self.assertNotEqual(ran.stdout, "")

@@ -6,8 +6,11 @@
         async for message in instance:
             print(message.decode(), end="")
         (await instance.result()).check()
+
+connect_blocking() is the same without asyncio, run() runs one program to its end.
 """
 
+from .blocking import BlockingClient, BlockingFile, BlockingInstance, connect_blocking
 from .client import Client
 from .errors import (
     AlreadyExists,
@@ -27,11 +30,15 @@ from .errors import (
     Unavailable,
 )
 from .instance import Instance, ReceivedFile
+from .running import RunFailed, RunResult, run
 from .values import End, InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
 
 __version__ = "0.1.0"
 __all__ = [
     "AlreadyExists",
+    "BlockingClient",
+    "BlockingFile",
+    "BlockingInstance",
     "Cancelled",
     "Client",
     "ConnectionLost",
@@ -51,9 +58,13 @@ __all__ = [
     "QuireError",
     "QuotaExceeded",
     "ReceivedFile",
+    "RunFailed",
+    "RunResult",
     "ServerStatus",
     "Stalled",
     "TimedOut",
     "TooLarge",
     "Unavailable",
+    "connect_blocking",
+    "run",
 ]

@@ -34,7 +34,15 @@ from .frames import (
     encode,
 )
 from .instance import Instance
-from .values import InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
+from .values import (
+    InstanceInfo,
+    InstanceList,
+    Limits,
+    LogLine,
+    ProgramState,
+    ServerStatus,
+    checked_arguments,
+)
 
 T = TypeVar("T")
 _logger = logging.getLogger("quire")
@@ -75,6 +83,7 @@ class Client:
         self._stall_seconds = stall_seconds
         self._socket: Any = None
         self._reader: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._lost: QuireError | None = ConnectionLost(f"the connection to {url} is not open")
         self._stalled: QuireError | None = None
         self._last_id = 0
@@ -115,6 +124,7 @@ class Client:
                 f"{self.url} is not a Quire server: it does not speak {SUBPROTOCOL}"
             )
         self._lost = None
+        self._loop = asyncio.get_running_loop()
         self._reader = asyncio.create_task(self._read(self._socket))
 
     def _subprotocols(self) -> list[str]:
@@ -190,18 +200,17 @@ class Client:
         on_log: Callable[[LogLine], None] | None = None,
     ) -> Instance:
         """Unavailable, with retry_after: the server, or the tenant, has as many instances as it takes.
+        TypeError: `arguments` is no list of texts.
 
         `deadline` is in seconds from now: of the work of one tenant, the earlier deadline goes first.
 
         A detached instance goes on when this client leaves. Lines of its log go to `on_log`, or to
         the logger "quire".
         """
-        if isinstance(arguments, (str, bytes)):
-            raise TypeError(f"arguments is a list of texts, not one text: {arguments!r}")
         head: dict[str, Any] = {
             "verb": "launch",
             "program": program,
-            "arguments": list(arguments),
+            "arguments": checked_arguments(arguments),
         }
         if limits is not None and limits.to_json():
             head["limits"] = limits.to_json()
@@ -290,6 +299,20 @@ class Client:
 
     def release(self, size: int) -> None:
         self.hold(-size)
+
+    def release_from_anywhere(self, size: int) -> None:
+        """As release(), from any thread: what was not received goes where its last holder is."""
+        if size == 0 or self._loop is None:
+            return
+        if asyncio._get_running_loop() is self._loop:
+            self.release(size)
+            return
+        with contextlib.suppress(RuntimeError):  # The loop has ended, and the client with it.
+            self._loop.call_soon_threadsafe(self.release, size)
+
+    async def abort_for_sure(self, instance: Instance) -> None:
+        """Also where the task that waits is cancelled meanwhile. One that has ended is left alone."""
+        await asyncio.shield(self._start_undoing("abort", instance.info.instance))
 
     def forget(self, instance: Instance, why: QuireError) -> None:
         """No event of it comes any more."""
@@ -386,9 +409,13 @@ class Client:
             reply.set_result(value)
         elif undo:
             self.forget(value, Cancelled("nobody waits for the instance"))
-            task = asyncio.create_task(self._undo(undo, value.info.instance))
-            self._undoing.add(task)
-            task.add_done_callback(self._undoing.discard)
+            self._start_undoing(undo, value.info.instance)
+
+    def _start_undoing(self, verb: str, instance: int) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._undo(verb, instance))
+        self._undoing.add(task)
+        task.add_done_callback(self._undoing.discard)
+        return task
 
     async def _undo(self, verb: str, instance: int) -> None:
         try:

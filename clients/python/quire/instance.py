@@ -41,7 +41,7 @@ class Mailbox(Generic[T]):
         return self._held_bytes
 
     def __del__(self) -> None:
-        self._client.release(self._held_bytes)
+        self._client.release_from_anywhere(self._held_bytes)
 
     def _hold(self, size: int) -> None:
         self._held_bytes += size
@@ -104,7 +104,11 @@ class ReceivedFile:
 
 
 class Instance:
-    """Made by Client.launch and Client.attach. Iterating gives its messages, until it has ended."""
+    """Made by Client.launch and Client.attach. Iterating gives its messages, until it has ended.
+
+    As `async with await client.launch(...) as instance` it is aborted where the block is left while
+    it runs, also by an exception and by the end of a task, unless this client has detached from it.
+    """
 
     def __init__(
         self, client: Client, info: InstanceInfo, on_log: Callable[[LogLine], None] | None
@@ -124,6 +128,13 @@ class Instance:
     def name(self) -> str:
         """By it any connection attaches: keep it as one keeps a password."""
         return self.info.name
+
+    async def __aenter__(self) -> "Instance":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if not self._ended.done():
+            await self._client.abort_for_sure(self)
 
     # ---- To the program.
 

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
-from typing import Any, Iterable
+from typing import Any, Iterable, Sequence
 
 from .errors import InstanceFailed
+
+
+def checked_arguments(arguments: Sequence[str]) -> list[str]:
+    """Arguments of a program as a list. TypeError: they are one text, or one of them is none."""
+    if isinstance(arguments, (str, bytes)):
+        wanted = repr(arguments.split()) if isinstance(arguments, str) else "a list of texts"
+        raise TypeError(f"arguments are a list of texts, not one text: {arguments!r}; pass {wanted}")
+    for index, argument in enumerate(arguments):
+        if not isinstance(argument, str):
+            kind = type(argument).__name__
+            raise TypeError(f"arguments[{index}] is no text but {kind}: {argument!r}")
+    return list(arguments)
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,11 @@ class End:
     children_computed_token_count: int = 0
     children_found_token_count: int = 0
     children_opened_token_count: int = 0
+
+    @property
+    def text(self) -> str:
+        """The result as text. UnicodeDecodeError: it is none."""
+        return self.result.decode()
 
     @property
     def ok(self) -> bool:

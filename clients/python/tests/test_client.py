@@ -161,6 +161,72 @@ class Talking(WithServer):
         self.assertEqual(await self.client.list(), [])
 
 
+class Leaving(WithServer):
+    async def wait_until_nothing_runs(self) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while (await self.client.status()).instance_count > 0:
+                await asyncio.sleep(0.01)
+
+    async def test_an_instance_whose_block_is_left_is_aborted(self) -> None:
+        async with await self.client.launch("echo", ["one"]) as instance:
+            self.assertEqual(await self.soon(instance.receive()), b"one\n")
+        end = await self.soon(instance.result())
+        self.assertEqual((end.kind, end.message), ("killed", "aborted by its client"))
+        await self.wait_until_nothing_runs()
+
+    async def test_one_that_has_ended_keeps_its_end_and_its_result(self) -> None:
+        async with await self.client.launch("echo") as instance:
+            await instance.close_input()
+            end = (await self.soon(instance.result())).check()
+        self.assertEqual(end.text, "end: the client has ended its side")
+
+    async def test_one_that_was_detached_goes_on(self) -> None:
+        async with await self.client.launch("echo") as instance:
+            await instance.detach()
+        again = await self.client.attach(instance.name)
+        await again.send("quit")
+        (await self.soon(again.result())).check()
+
+    async def test_a_cancelled_task_leaves_no_instance_running(self) -> None:
+        running = asyncio.Event()
+
+        async def talk() -> None:
+            async with await self.client.launch("echo") as instance:
+                await instance.send("again 100000000")
+                await instance.receive()
+                running.set()
+                await instance.result()
+
+        for cancels in (1, 2):  # The second comes while the abort is under way.
+            running.clear()
+            task = asyncio.create_task(talk())
+            await self.soon(running.wait())
+            for _ in range(cancels):
+                task.cancel()
+                await asyncio.sleep(0)
+            with self.assertRaises(asyncio.CancelledError):
+                await self.soon(task)
+            await self.wait_until_nothing_runs()
+
+    async def test_an_error_in_the_block_is_the_one_that_is_raised(self) -> None:
+        async with quire.Client(self.server.url) as client:
+            with self.assertRaisesRegex(RuntimeError, "mine"):
+                async with await client.launch("echo"):
+                    await client.close()  # The abort cannot be sent any more.
+                    raise RuntimeError("mine")
+
+    async def test_arguments_that_are_no_list_of_texts_are_a_type_error(self) -> None:
+        with self.assertRaises(TypeError) as one_text:
+            await self.client.launch("echo", "--name you")
+        self.assertEqual(
+            str(one_text.exception),
+            "arguments are a list of texts, not one text: '--name you'; pass ['--name', 'you']",
+        )
+        with self.assertRaisesRegex(TypeError, r"arguments\[1\] is no text but int: 7"):
+            await self.client.launch("echo", ["--max-tokens", 7])  # type: ignore[list-item]
+        self.assertEqual((await self.client.status()).instance_count, 0)
+
+
 class Programs(WithServer):
     async def test_a_named_program_is_launched_by_clients_and_by_programs(self) -> None:
         wasm = guest("echo").read_bytes() + b"\0\5\4name"  # Another digest, the same code.

@@ -1,0 +1,150 @@
+// Client: programs and instances of a server.
+
+import { Connection } from "./connection.js";
+import { QuireError } from "./errors.js";
+import { PAYLOAD_BYTES_MAX } from "./frames.js";
+import { Instance } from "./instance.js";
+import { bytesOf, checkedArguments, toCamel, toSnake } from "./values.js";
+
+const KNOWN_STATES = ["compiling", "ready"];
+
+export async function connect(url = "ws://127.0.0.1:7847", options = {}) {
+  return new Client(await Connection.open(url, options));
+}
+
+// Made by connect().
+export class Client {
+  #connection;
+  #uploading = Promise.resolve(); // A connection uploads one program at a time.
+
+  constructor(connection) {
+    this.#connection = connection;
+  }
+
+  // The server has said that it is shutting down.
+  get isShuttingDown() {
+    return this.#connection.isShuttingDown;
+  }
+
+  // Instances that are not detached are stopped after the server's grace time.
+  close() {
+    return this.#connection.close();
+  }
+
+  // ---- Programs.
+
+  // By "sha256:..." or by its name.
+  findProgram(program) {
+    return this.#connection.ask({ verb: "find_program", program }, undefined, (head) => {
+      return { program: head.program, state: head.state, receivedBytes: head.received_bytes };
+    });
+  }
+
+  // Brings a module to the server, unless it is there, and returns its "sha256:...".
+  async upload(source, name = "") {
+    if (typeof source === "string") {
+      throw new TypeError(
+        `upload() takes the bytes of a module, not a path or a text: ${source.slice(0, 80)}`,
+      );
+    }
+    const wasm = await bytesOf(source);
+    const program = "sha256:" + (await sha256(wasm));
+    if (!(await this.#hasProgram(program))) {
+      const uploaded = this.#uploading.then(() => this.#uploadUnlessThere(program, wasm));
+      this.#uploading = uploaded.catch(() => {});
+      await uploaded;
+    }
+    if (name) await this.nameProgram(program, name);
+    return program;
+  }
+
+  async #hasProgram(program) {
+    return KNOWN_STATES.includes((await this.findProgram(program)).state);
+  }
+
+  async #uploadUnlessThere(program, wasm) {
+    if (await this.#hasProgram(program)) return; // Who went before may have brought it.
+    const head = { verb: "upload", program, program_bytes: wasm.length };
+    for (let offset = 0; offset === 0 || offset < wasm.length; offset += PAYLOAD_BYTES_MAX) {
+      await this.#connection.ask(
+        { ...head, offset },
+        wasm.subarray(offset, offset + PAYLOAD_BYTES_MAX),
+      );
+    }
+  }
+
+  // Code "already-exists": the operator of the server gave this name to another program.
+  nameProgram(program, name) {
+    return this.#connection.ask({ verb: "name_program", program, name });
+  }
+
+  // ---- Instances.
+
+  // By digest or name. `deadline` is in seconds from now; a `signal` that is aborted stops the
+  // instance.
+  async launch(program, args = [], { limits, detached, tenant, deadline, onLog, signal } = {}) {
+    signal?.throwIfAborted();
+    const head = { verb: "launch", program, arguments: checkedArguments(args) };
+    if (limits) head.limits = toSnake(limits);
+    if (detached) head.detached = true;
+    if (tenant) head.tenant = tenant;
+    if (deadline !== undefined) head.deadline_ms = Math.max(1, Math.round(deadline * 1000));
+    const instance = await this.#connection.ask(head, undefined, (reply) =>
+      this.#adopt(reply, onLog),
+    );
+    if (signal) await this.#abortWith(signal, instance);
+    return instance;
+  }
+
+  async #abortWith(signal, instance) {
+    const abort = () => instance.abortIfRunning();
+    if (signal.aborted) {
+      await abort();
+      signal.throwIfAborted();
+    }
+    signal.addEventListener("abort", abort, { once: true });
+    const done = () => signal.removeEventListener("abort", abort);
+    instance.result().then(done, done);
+  }
+
+  // The instance of that name, without a client until now. Code "already-exists": it has one.
+  attach(name, { onLog } = {}) {
+    return this.#connection.ask({ verb: "attach", name }, undefined, (head) =>
+      this.#adopt(head, onLog),
+    );
+  }
+
+  #adopt(head, onLog) {
+    return this.#connection.adopt(
+      new Instance(this.#connection, toCamel(head, "reply", "id"), onLog),
+    );
+  }
+
+  // The instances of this connection; of very many `leftOutCount` says how many more.
+  list() {
+    return this.#connection.ask({ verb: "list" }, undefined, (head) => {
+      const instances = head.instances.map((each) => toCamel(each));
+      return { instances, leftOutCount: head.left_out_count ?? 0 };
+    });
+  }
+
+  // With `detail`, what tenants and instances hold and have used, as the protocol spells it.
+  status({ detail = false } = {}) {
+    const head = detail ? { verb: "status", detail: true } : { verb: "status" };
+    return this.#connection.ask(head, undefined, (reply) => toCamel(reply, "reply", "id"));
+  }
+}
+
+async function sha256(bytes) {
+  if (!globalThis.crypto?.subtle) {
+    throw new QuireError(
+      "not-supported",
+      "upload() needs crypto.subtle, which browsers give to pages of https:// and localhost " +
+        "alone; launch a program that the server has by its name",
+    );
+  }
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+if (Symbol.asyncDispose) Client.prototype[Symbol.asyncDispose] = Client.prototype.close;
