@@ -18,7 +18,8 @@
 
 namespace quire::javascript {
 
-// The imports of a file, in its text; `export ... from` imports too. Comments and strings hold none.
+// The imports of a file, in its text; `export ... from` imports too. Comments and strings hold
+// none.
 class ImportReader {
  public:
   struct Import {
@@ -76,7 +77,8 @@ class ImportReader {
     return text_.substr(begin, at_ - begin);
   }
 
-  // What follows `import` or `export`: `name, { a, b as c } from "specifier"`. Anything else is none.
+  // What follows `import` or `export`: `name, { a, b as c } from "specifier"`. Anything else is
+  // none.
   void read_clause() {
     std::vector<Import> names;
     std::string_view before;
