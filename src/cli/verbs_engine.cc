@@ -63,9 +63,9 @@ Verb add_run(CLI::App& app) {
       app.add_subcommand("run", "Run a program (an inferlet) in an engine here, or on a server");
   verb->add_option(
           "PROGRAM", state->options.program,
-          "A Wasm module, a script (.js, .mjs, .ts, .mts), a C++ file that is compiled for this "
-          "run, or the name of a program that "
-          "comes with quire; with --server the name of a program there. PROGRAM --help prints the "
+          "A Wasm module, a script (.js, .mjs, .ts, .mts), a C++ file or the folder of a Cargo "
+          "project that is compiled for this run, or the name of a program that comes with quire; "
+          "with --server the name of a program there. PROGRAM --help prints the "
           "options of the program")
       ->required();
   verb->add_option("--server", state->options.server,

@@ -290,10 +290,7 @@ Verb add_serve_flags(CLI::App* verb) {
           "--allow-http. "
           "Each may be left out. "
           "May be given again; without it there is tenant 0 alone, which has what is there")
-      ->type_name(
-          "N=weight:W,instances:N,pages:N,memory:BYTES,http:N,uploads:BYTES,frames:BYTES,"
-          "allow-http:PATTERN,"
-          "requests_per_minute:N,NAME:VALUE")
+      ->type_name("N=weight:W,instances:N,NAME:VALUE,...")
       ->allow_extra_args(false);
   verb->add_option("--compile-memory-max", state->compile_memory,
                    "Memory of the process that compiles a module which a client uploaded (64MiB at "

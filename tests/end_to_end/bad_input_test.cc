@@ -102,7 +102,8 @@ TEST(EndToEndBadInput, SourceIsCompiledAndWhatIsNoProgramIsToldSo) {
   expect_failure(run_module(inferlet("hello"), {"--program", source}), 4, no_entry);
   expect_failure(run_quire({"serve", source, "--model", kTiny, "--listen", "127.0.0.1:0"}), 4,
                  no_entry);
-  expect_failure(run_module(folder.write("hello.js", "1")), 4, "hello.js is not a Wasm module");
+  expect_failure(run_module(folder.write("hello.txt", "1")), 4, "hello.txt is not a Wasm module");
+  expect_failure(run_module(folder.write("hello.js", "1")), 4, "hello.js exports no program");
   expect_failure(run_module(folder.write("empty.wasm", "")), 4, "empty.wasm is empty");
   expect_failure(run_module(QUIRE_BINARY_DIR "/inferlets"), 4, "is a folder");
   expect_failure(run_quire({"serve", folder.file("nothing.wasm"), "--model", kTiny}), 3,

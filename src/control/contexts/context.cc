@@ -17,17 +17,6 @@ using inference::PageCopy;
 using inference::TableChange;
 using inference::TokenId;
 
-TailPage::TailPage(const Context& context, std::uint32_t page_size, std::uint32_t index) {
-  const std::size_t first = context.token_first + std::size_t{index} * page_size;
-  const std::uint32_t slot_first = (context.committed_count + index) * page_size;
-  content_.tokens = std::span(context.tokens).subspan(first, page_size);
-  std::iota(positions_.begin(), positions_.begin() + page_size, slot_first);
-  content_.positions = std::span(positions_).first(page_size);
-  if (context.view.is_plain()) return;
-  mask_ = context.view.encode(slot_first, page_size);
-  content_.mask = mask_;
-}
-
 std::uint32_t written_tail_count(const Context& context, std::uint32_t page_size) {
   return std::min(divide_up(context.written_count, page_size),
                   static_cast<std::uint32_t>(context.tail.size()));

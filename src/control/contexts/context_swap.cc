@@ -123,11 +123,6 @@ bool has_swapped_tail(const Context& context) {
                      [](const TailBytes& bytes) { return bytes != nullptr; });
 }
 
-std::uint32_t swapped_tail_count(const Context& context) {
-  return std::max(static_cast<std::uint32_t>(context.swapped->tail.size()),
-                  context.swapped->reserved_count);
-}
-
 void swap_in(Context& context, ModelResources& resources, PageLedger& ledger,
              std::vector<PageId> tail) {
   PageCache& cache = resources.cache;

@@ -12,6 +12,7 @@
 // While the pages are on their way back the context is in flight, and still suspended.
 //
 // Thread   engine thread only.
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -44,7 +45,10 @@ std::vector<NodeId> swapped_nodes(const Context& context);
 // Whether all pages of its tail have come.
 bool has_swapped_tail(const Context& context);
 // Working pages that it needs beside those.
-std::uint32_t swapped_tail_count(const Context& context);
+inline std::uint32_t swapped_tail_count(const Context& context) {
+  return std::max(static_cast<std::uint32_t>(context.swapped->tail.size()),
+                  context.swapped->reserved_count);
+}
 
 // All committed pages are in the pool, and `tail` are its working pages, with the bytes of the tail
 // in the first of them; the context has a hold on each of these. Nobody else's holds are used up.

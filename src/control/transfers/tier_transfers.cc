@@ -84,16 +84,6 @@ TierTransfers::Fetch TierTransfers::look(const std::vector<NodeId>& run) {
 }
 
 // False: its bytes are damaged.
-bool TierTransfers::begin_load(NodeId node, PageId page, SwapIn* swap, inference::Batch& batch) {
-  Result<PageTiers::Taken> taken = resources_.tiers.take_bytes(node);
-  if (!taken.ok()) return false;
-  PageTiers::Taken bytes = std::move(taken).take();
-  resources_.cache.claim_back(page, node);
-  batch.loads.push_back({.page = page, .bytes = std::move(bytes.bytes)});
-  loading_.push_back({.page = page, .node = node, .transfer = bytes.transfer, .swap = swap});
-  return true;
-}
-
 void TierTransfers::load(const std::vector<NodeId>& run, std::uint32_t page_count,
                          inference::Batch& batch) {
   std::vector<PageId> pages;
