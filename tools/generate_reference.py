@@ -14,6 +14,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import language_table
 from generate_interface import COSTS, Documentation, comment_text, parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -206,7 +207,7 @@ def page(name, text, tested, codes):
 def index(pages):
     out = NOTE.format(name="*") + "# Calls of programs\n\nWhat a program can ask of the server. C++ programs"
     out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call that a model has ([its headers](sdk/README.md)).\n"
-    out += f"[What is tested of each]({TESTED}) is a table of its own.\n\n"
+    out += f"[What is tested of each]({TESTED}) is a table of its own, and so is [each call in all languages](languages.md).\n\n"
     out += "What clients can ask of the server by HTTP is elsewhere: the interfaces of "
     out += " and ".join(f"[{name}]({path})" for path, name in BY_HAND.items())
     out += f", and [who may use which route]({ROUTES}).\n\n"
@@ -248,6 +249,11 @@ def main(check):
         wanted[FOLDER / f"{name}.md"] = page(name, text, tested, codes)
         counts.append((name, count))
     wanted[FOLDER / "README.md"] = index(sorted(counts))
+    try:
+        wanted[FOLDER / "languages.md"] = language_table.page(parse(ROOT / "interface"))
+    except language_table.TableError as error:
+        print(error)
+        return False
     return write_pages(FOLDER, wanted, {TESTED, ROUTES, *BY_HAND}, check, "interface/*.wit says")
 
 

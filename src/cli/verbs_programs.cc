@@ -44,8 +44,8 @@ Verb add_new(CLI::App& app) {
                    "Where its folder is made; the current folder where not given")
       ->type_name("FOLDER");
   verb->add_option("--language", options->language, "In which the program is written")
-      ->type_name("cpp|rust")
-      ->check(CLI::IsMember({"cpp", "rust"}))
+      ->type_name("cpp|rust|js|ts")
+      ->check(CLI::IsMember({"cpp", "rust", "js", "ts"}))
       ->capture_default_str();
   verb->add_option(
           "--template", options->project_template,
@@ -58,7 +58,7 @@ Verb add_new(CLI::App& app) {
       ->envname("QUIRE_SDK");
   verb->footer(
       "Examples:\n  quire new hello\n  quire new reader --template constrained\n  quire new hello "
-      "--language rust");
+      "--language rust\n  quire new reader --language ts --template agent");
   return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }
 

@@ -26,7 +26,7 @@ class Server:
     """`quire serve` on a free port, for as long as the block lasts; without endpoints unless asked."""
 
     def __init__(self, build, flags=(), page_count=PAGE_COUNT, model=TINY, client_niceness=0, store=None,
-                 has_endpoints=False):
+                 has_endpoints=False, variables=()):
         self.build = build
         self.client_niceness = client_niceness
         self.log = (build / "tests" / "hostile" / "server.log").open("wb")
@@ -35,7 +35,7 @@ class Server:
              "--kv-pages", str(page_count), "--pages-max", str(page_count),
              *(["--store", str(store)] if store else ["--no-store"]),
              *([] if has_endpoints else ["--no-endpoints"]), *flags],
-            stdout=subprocess.PIPE, stderr=self.log, env=environment())
+            stdout=subprocess.PIPE, stderr=self.log, env=environment() | dict(variables))
         readable, _, _ = select.select([self.process.stdout], [], [], 60)
         line = self.process.stdout.readline().decode() if readable else ""
         self.url = next((word for word in line.split() if word.startswith("ws://")), "")

@@ -42,6 +42,15 @@ FAULTS = {
     "throw 5;": "an exception that is no Error was thrown: 5",
     "export const a = 1;": "a.js exports no program",
     "export const options = { n: { type: 'int' } };\nexport default () => {};": "the option n must have a type",
+    "/* import { Contxt } from 'quire'; */\nimport {\n  session, Contxt,\n} from 'quire';\nexport default () => Contxt;":
+        'a.js:3: SyntaxError: "quire" exports no Contxt; did you mean Context?',
+    "const s = 'import { contxt }'; import { Grammar as G, context as c } from \"quire\";\nexport default () => c;":
+        'a.js:1: SyntaxError: "quire" exports no context; did you mean Context?',
+    "import { context } from 'quire/raw';\nexport default () => context;": 'a.js:1: SyntaxError: "quire/raw" exports no context; it exports default',
+    "\nimport quire from 'quire';\nexport default () => quire;": 'a.js:2: SyntaxError: "quire" exports no default; it exports Child, ',
+    "\nexport { Contexts } from 'quire';\nexport default () => {};": 'a.js:2: SyntaxError: "quire" exports no Contexts; did you mean Context?',
+    "import * as quire from 'quire';\nimport { Sessionn } from 'quire';\nexport default () => [quire, Sessionn];":
+        'a.js:2: SyntaxError: "quire" exports no Sessionn; did you mean session?',
     "import fs from 'fs';\nexport default () => fs;": 'there is no module "fs"',
     "import native from 'quire:native';\nexport default () => native;": 'there is no module "quire:native"',
     "export default async () => { await import('quire:library/errors.js'); }": "there is no module",
@@ -68,6 +77,8 @@ FAULTS = {
         "an exception that is no Error was thrown",
 }
 FAULTS_OF_TYPESCRIPT = {
+    "interface A {\n  x: number;\n}\nimport { type Tool, Tols } from 'quire';\nexport default () => Tols;":
+        'a.ts:4: SyntaxError: "quire" exports no Tols; did you mean Tools?',
     "interface A {\n  x: number;\n}\nexport default () => {\n  const a: A = { x: 1 };\n  throw new Error(`${a.x}`);\n}":
         "a.ts:6: Error: 1",
     "export default function program() {\n  const a: = 5;\n}": "a.ts:2: SyntaxError: Unexpected token",
@@ -166,6 +177,15 @@ class JavaScript(unittest.TestCase):
                     ran = self.run_source(source, name=name, flags=limits)
                     self.assertIn(why, ran.stderr)
                     self.assertEqual(ran.returncode, 4, ran.stderr)
+
+    def test_names_where_a_file_imports_what_another_does_not_export(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        (folder / "lib").mkdir()
+        (folder / "lib" / "greet.ts").write_text("export const greet = 1;\n")
+        (folder / "lib" / "use.ts").write_text('\nimport { greeet } from "./greet.js";\nexport default greeet;\n')
+        (folder / "a.ts").write_text('import used from "./lib/use.ts";\nexport default () => used;\n')
+        ran = self.run_quire(folder / "a.ts")
+        self.assertIn('error: the program ended: lib/use.ts:2: SyntaxError: "./greet.js" exports no greeet\n', ran.stderr)
 
     def test_prints_the_stack_of_the_script_alone(self):
         ran = self.run_source("function f() { throw new Error('x'); }\nexport default async () => {\n  f();\n}")

@@ -1,5 +1,6 @@
 """Scripts in JavaScript and TypeScript as a user runs them: no compiler, errors by file and line, the limits of any program."""
 import http.client
+import json
 import pathlib
 import subprocess
 import sys
@@ -124,19 +125,32 @@ class Scripts(unittest.TestCase):
             self.assertNotEqual(ended.returncode, 0)
             self.assertTrue(b"not a valid script" in ended.stderr or b"this server has javascript" in ended.stderr)
 
-    def test_a_server_serves_a_folder_of_scripts_and_an_endpoint(self):
+    def test_a_server_serves_a_folder_of_scripts_and_an_endpoint_without_a_compiler(self):
         self.hello()
         echo = self.write("echo.js", ECHO)
-        with beside.Server(BUILD, [str(self.folder), "--endpoint", f"POST /echo={echo}"]) as server:
+        with beside.Server(BUILD, [str(self.folder), "--endpoint", f"POST /echo={echo}"], variables={"PATH": ""}) as server:
             hello = server.start("hello").communicate(timeout=60)[0]
             self.assertIn(b"hello, world\n", hello)
-            other = subprocess.run([str(BUILD / "quire"), "run", "--server", server.url, str(self.folder / "hello.ts")],
-                                   env=beside.environment(), capture_output=True, timeout=60)
+            other = self.quire("run", "--server", server.url, str(self.folder / "hello.ts"))
             self.assertEqual(other.stdout, b"hello, world\n", other.stderr)
             host = server.url.removeprefix("ws://").rstrip("/")
             connection = http.client.HTTPConnection(host, timeout=60)
             connection.request("POST", "/echo", "this")
             self.assertEqual(connection.getresponse().read(), b'{"said":"this"}')
+
+    def test_doctor_names_the_runtime_and_what_is_missing_without_one(self):
+        self.assertRegex(self.doctor()["scripts"]["value"], r"^javascript \d+\.\d+\.\d+ \([0-9a-f]{8}\) in .*runtimes$")
+        lacking = self.doctor(QUIRE_RUNTIMES=str(self.folder / "none"))["scripts"]
+        self.assertEqual((lacking["health"], "scripts are refused" in lacking["value"]), ("weak", True), lacking)
+        rust = self.doctor(RUSTC="/nowhere/rustc", HOME="/nowhere")["rust"]
+        self.assertEqual(rust["health"], "weak")
+        self.assertIn("install it with", rust["value"])
+
+    def doctor(self, **variables):
+        environment = beside.environment() | {"PATH": ""} | variables
+        ended = subprocess.run([str(BUILD / "quire"), "doctor", "--json", "--model", str(beside.TINY)], env=environment,
+                               capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
+        return {each["what"]: each for each in json.loads(ended.stdout)["findings"]}
 
     def test_a_folder_serves_its_entries_and_not_what_they_import(self):
         self.hello()

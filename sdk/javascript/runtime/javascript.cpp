@@ -16,6 +16,7 @@
 
 #include "embedded_sources.h"
 #include "engine.h"
+#include "missing_export.h"
 #include "platform_calls.h"
 #include "raw_calls.h"
 #include "script.h"
@@ -228,7 +229,8 @@ std::string frames_of(Engine& engine, const Value& exception) {
 }
 
 // The last error of the log is why the program ended.
-std::int32_t report(Engine& engine, const Error& error) {
+std::int32_t report(Runtime& runtime, const Error& error) {
+  Engine& engine = runtime.engine;
   const Value exception = engine.exception_of(error);
   std::string why = error.text();
   if (!exception.is_undefined()) {
@@ -236,7 +238,11 @@ std::int32_t report(Engine& engine, const Error& error) {
     if (!frames.empty()) runtime::log(LogLevel::Warning, frames);
     if (!engine.is_quire_error(exception)) why = engine.described(exception);
     const std::string place = engine.place_of(exception);
-    if (!place.empty()) why = place + ": " + why;
+    if (const auto missing = MissingExport::of(why, runtime.modules)) {
+      why = missing->text(engine);
+    } else if (!place.empty()) {
+      why = place + ": " + why;
+    }
   }
   runtime::log(LogLevel::Failure, why);
   return static_cast<std::int32_t>(error.code);
@@ -257,7 +263,7 @@ std::int32_t run() {
   using namespace quire::javascript;
   begin();
   const quire::Result<void> outcome = run_script(*the_runtime);
-  return outcome.ok() ? 0 : report(the_runtime->engine, outcome.error());
+  return outcome.ok() ? 0 : report(*the_runtime, outcome.error());
 }
 
 // The byte code of all files of the script, for instances of this runtime. What cannot be compiled

@@ -149,6 +149,10 @@ void print_line(const std::vector<std::string>& line) {
 
 }  // namespace
 
+Result<std::string> find_rust_compiler() {
+  return TRY(find_tools(".")).compiler;
+}
+
 bool is_cargo_project(const std::string& path) {
   std::error_code ignored;
   return fs::is_regular_file(fs::path(path) / kManifest, ignored);

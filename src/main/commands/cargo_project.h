@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace quire {
 
 struct CargoBuild {
@@ -20,6 +22,9 @@ struct CargoBuild {
   bool verbose = false;                 // Prints the command line.
   bool quiet = false;                   // Only what rustc says of the program.
 };
+
+// The compiler that makes modules of Rust in the current folder. NotFound says what to install.
+Result<std::string> find_rust_compiler();
 
 bool is_cargo_project(const std::string& path);
 

@@ -12,12 +12,14 @@
 #include <thread>
 #include <vector>
 
+#include "application/sandbox/script_runtimes.h"
 #include "base/json.h"
 #include "cli/terminal.h"
 #include "inference/kernels/kernels.h"
 #include "inference/model_store/known_models.h"
 #include "inference/model_store/model_store.h"
 #include "inference/weights/model_files.h"
+#include "main/commands/cargo_project.h"
 #include "main/commands/guest_toolchain.h"
 #include "main/commands/output.h"
 #include "main/commands/sdk_location.h"
@@ -159,6 +161,32 @@ Finding sdk(const std::string& given) {
       "quire build FILE.cpp shows the compiler's messages; --sdk or QUIRE_SDK names another SDK"};
 }
 
+Finding rust() {
+  const Result<std::string> compiler = find_rust_compiler();
+  if (compiler.ok()) return {"rust", Health::Good, compiler.value() + ", wasm32-wasip1", ""};
+  return {"rust", Health::Weak, std::string(compiler.error().message()),
+          "needed by `quire build` of programs in Rust only"};
+}
+
+// The runtimes that came with this quire.
+Finding scripts() {
+  const std::string place = runtimes_folder();
+  const Result<std::vector<sandbox::ScriptRuntime>> found = sandbox::read_runtimes(place);
+  if (!found.ok()) {
+    return {"scripts", Health::Weak, std::string(found.error().message()),
+            "build quire again, or name a folder of runtimes that fit: QUIRE_RUNTIMES"};
+  }
+  if (found.value().empty()) {
+    return {"scripts", Health::Weak, "no runtime is in " + place + ": scripts are refused",
+            "tools/build_quickjs.sh, tools/fetch_npm.sh sucrase, then build quire again"};
+  }
+  std::string titles;
+  for (const sandbox::ScriptRuntime& each : found.value()) {
+    titles += (titles.empty() ? "" : ", ") + each.title();
+  }
+  return {"scripts", Health::Good, titles + " in " + place, ""};
+}
+
 // A folder that exists, or whose nearest parent that does could take it.
 Finding folder(const std::string& what, const std::string& path) {
   std::filesystem::path at(path);
@@ -215,15 +243,10 @@ void print_findings(const std::vector<Finding>& findings) {
 
 int doctor_command(const cli::DoctorOptions& options) {
   std::optional<TierCosts> costs;
-  const std::vector<Finding> findings = {processor(),
-                                         backends(),
-                                         memory(),
-                                         model(options.engine.model),
-                                         toolchain(),
-                                         sdk(options.sdk),
-                                         folder("cache", cache_folder()),
-                                         data(),
-                                         tiers(options, costs)};
+  const std::vector<Finding> findings = {
+      processor(),          backends(), memory(),  model(options.engine.model),     toolchain(),
+      sdk(options.sdk),     rust(),     scripts(), folder("cache", cache_folder()), data(),
+      tiers(options, costs)};
   bool good = true;
   for (const Finding& finding : findings) good = good && finding.health != Health::Bad;
   if (options.output == cli::OutputStyle::Json) {

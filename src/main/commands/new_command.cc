@@ -56,6 +56,7 @@ struct Project {
   std::string name;
   std::string executable;
   std::string rust_sdk;  // Of a project in Rust.
+  const ProjectTexts& texts;
   const ProjectTemplate& from;
 };
 
@@ -65,6 +66,8 @@ std::string filled(std::string_view text, const Project& project) {
       {"NAME", project.name},
       {"QUIRE_PATH", for_make(project.executable)},
       {"RUST_SDK", project.rust_sdk},
+      {"MAIN_FILE", std::string(project.texts.main_file)},
+      {"EDITOR_FILE", std::string(project.texts.editor_file)},
       {"RUN_FLAGS-- ", flags + (flags.empty() ? "" : " ") + "-- "},
       {"RUN_FLAGS", flags},
       {"EXAMPLE_ARGUMENTS", std::string(project.from.example_arguments)}};
@@ -85,6 +88,9 @@ std::string filled(std::string_view text, const Project& project) {
 }
 
 Result<void> write_file(const fs::path& path, const std::string& text) {
+  std::error_code failure;
+  fs::create_directories(path.parent_path(), failure);
+  if (failure) return Error(ErrorCode::Io, path.string() + ": " + failure.message());
   std::FILE* file = std::fopen(path.c_str(), "wx");
   if (file == nullptr) {
     return Error(ErrorCode::Io, path.string() + ": " + std::strerror(errno));
@@ -111,18 +117,17 @@ Result<std::string> editor_flags(const SdkLocation& sdk) {
 Result<void> write_project(const fs::path& folder, ProjectLanguage language,
                            const std::string& name, const ProjectTemplate& from) {
   const bool is_rust = language == ProjectLanguage::Rust;
-  const Project project{name, TRY(executable_path()), is_rust ? TRY(find_rust_sdk()) : "", from};
   const ProjectTexts& texts = project_texts_of(language);
-  const auto write = [&](std::string_view file, std::string_view text) {
-    return write_file(folder / file, filled(text, project));
-  };
-  std::error_code failure;
-  fs::create_directories((folder / texts.main_file).parent_path(), failure);
-  TRY(write(texts.main_file, from.main));
-  TRY(write("README.md", texts.readme));
-  TRY(write("Makefile", texts.makefile));
-  if (!texts.manifest.empty()) TRY(write("Cargo.toml", texts.manifest));
-  return write_file(folder / ".gitignore", std::string(texts.ignored));
+  const Project project{name, TRY(executable_path()), is_rust ? TRY(find_rust_sdk()) : "", texts,
+                        from};
+  TRY(write_file(folder / texts.main_file, filled(from.main, project)));
+  for (const ProjectFile& each : texts.filled) {
+    TRY(write_file(folder / each.path, filled(each.text, project)));
+  }
+  for (const ProjectFile& each : texts.copied) {
+    TRY(write_file(folder / each.path, std::string(each.text)));
+  }
+  return {};
 }
 
 Result<void> write_editor_flags(const fs::path& folder, const std::string& given_sdk) {
@@ -147,8 +152,7 @@ int new_command(const cli::NewOptions& options) {
                                      "first, at most " +
                                      std::to_string(kNameBytesMax));
   }
-  const ProjectLanguage language =
-      options.language == "rust" ? ProjectLanguage::Rust : ProjectLanguage::Cpp;
+  const ProjectLanguage language = project_language(options.language);
   const ProjectTemplate* from = find_template(language, options.project_template);
   if (from == nullptr) {
     return fail(ExitCode::Usage,

@@ -1,10 +1,12 @@
 #pragma once
 // The texts of the projects that `quire new` makes. In each, NAME is the project's name, QUIRE_PATH
-// the program that made it, RUST_SDK the folder of the crate, RUN_FLAGS and EXAMPLE_ARGUMENTS those
-// of its template.
+// the program that made it, RUST_SDK the folder of the crate, MAIN_FILE the program's source,
+// EDITOR_FILE what tells editors of the types, RUN_FLAGS and EXAMPLE_ARGUMENTS those of its
+// template.
 //
 // Thread   any; constants.
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,16 +21,23 @@ struct ProjectTemplate {
 };
 
 // The languages that projects are made in.
-enum class ProjectLanguage : std::uint8_t { Cpp, Rust };
+enum class ProjectLanguage : std::uint8_t { Cpp, Rust, JavaScript, TypeScript };
+
+struct ProjectFile {
+  std::string_view path;  // In the project's folder.
+  std::string_view text;
+};
 
 // What is the same for all projects of a language.
 struct ProjectTexts {
-  std::string_view main_file;  // Where the program's source is.
-  std::string_view readme;
-  std::string_view makefile;
-  std::string_view ignored;   // .gitignore
-  std::string_view manifest;  // Cargo.toml; empty: the language has none.
+  std::string_view main_file;           // Where the program's source is.
+  std::string_view editor_file;         // Empty: the language has none.
+  std::span<const ProjectFile> filled;  // The words above stand for others in them.
+  std::span<const ProjectFile> copied;  // Written as they are.
 };
+
+// C++ where there is none of that name (--language).
+ProjectLanguage project_language(std::string_view name);
 
 // Null where there is none of that name; the one that is made without --template for "".
 const ProjectTemplate* find_template(ProjectLanguage language, std::string_view name);
