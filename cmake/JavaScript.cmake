@@ -6,6 +6,7 @@
 quire_find_quickjs(quickjs)
 if(NOT quickjs)
   message(STATUS "scripts are left out: run tools/build_quickjs.sh, then configure again")
+  add_custom_target(runtimes)  # Of none.
   return()
 endif()
 file(STRINGS ${CMAKE_SOURCE_DIR}/tools/fetch_npm.sh versions REGEX "^    version=")

@@ -279,17 +279,16 @@ Verb add_serve_flags(CLI::App* verb) {
       ->type_name("S")
       ->check(real_within(0.0, 1e6))
       ->capture_default_str();
-  verb->add_option(
-          "--tenant", state->tenants,
-          "What all programs of tenant N may have at once, and its share of the device and of the "
-          "pool of pages: weight, instances, pages, memory (what they may grow to), http "
-          "(exchanges), uploads and frames (bytes of its clients that are not complete); what it "
-          "may use in a minute: requests_per_minute (to endpoints), "
-          "launches_per_minute, tokens_per_minute; each limit of --limit, for every one of "
-          "them, as token_count_max:1000000; and allow-http, once or more, in place of "
-          "--allow-http. "
-          "Each may be left out. "
-          "May be given again; without it there is tenant 0 alone, which has what is there")
+  verb->add_option("--tenant", state->tenants,
+                   "What all programs of tenant N may have at once, and its share of the "
+                   "device and of the pool of pages: weight:W, instances:N, pages:N, "
+                   "memory:BYTES (what they may grow to), http:N (exchanges), uploads:BYTES "
+                   "and frames:BYTES (of its clients, not complete yet); what it may use in "
+                   "a minute: requests_per_minute (to endpoints), launches_per_minute, "
+                   "tokens_per_minute; each limit of --limit, for every one of them, as "
+                   "token_count_max:1000000; and allow-http, once or more, in place of "
+                   "--allow-http. Each may be left out. May be given again; without it there "
+                   "is tenant 0 alone, which has what is there")
       ->type_name("N=weight:W,instances:N,NAME:VALUE,...")
       ->allow_extra_args(false);
   verb->add_option("--compile-memory-max", state->compile_memory,

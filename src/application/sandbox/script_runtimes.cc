@@ -94,7 +94,7 @@ Result<ScriptRuntime> find_runtime(const std::string& folder, const std::string&
   return Error(ErrorCode::NotFound, "no runtime " + in_quotes(name) + " for scripts is in " +
                                         (folder.empty() ? "the folders of quire" : folder) +
                                         " (there: " + titles_of(runtimes) +
-                                        "); build the target runtimes");
+                                        "); `make build` makes it, after tools/build_quickjs.sh");
 }
 
 Result<ScriptRuntime> find_runtime(const std::string& folder, const ScriptBundle& script) {
