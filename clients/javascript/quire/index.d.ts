@@ -91,7 +91,7 @@ export class Client {
   nameProgram(program: string, name: string): Promise<void>;
   /**
    * By digest or name. Code "unavailable", with retryAfter: the server is full. TypeError: `args`
-   * is no list of texts.
+   * is not a list of texts.
    */
   launch(program: string, args?: Iterable<string>, options?: LaunchOptions): Promise<Instance>;
   /** The instance of that name, without a client until now. Code "already-exists": it has one. */

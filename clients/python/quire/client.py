@@ -200,7 +200,7 @@ class Client:
         on_log: Callable[[LogLine], None] | None = None,
     ) -> Instance:
         """Unavailable, with retry_after: the server, or the tenant, has as many instances as it takes.
-        TypeError: `arguments` is no list of texts.
+        TypeError: `arguments` is not a list of texts.
 
         `deadline` is in seconds from now: of the work of one tenant, the earlier deadline goes first.
 

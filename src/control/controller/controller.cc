@@ -113,11 +113,6 @@ SchedulerOptions scheduler_options(const ControllerOptions& options) {
   return scheduling;
 }
 
-// Commands that give something back are taken at any time.
-bool gives_back(const CommandBody& body) {
-  return needs_any(body, needs::GivesBack);
-}
-
 }  // namespace
 
 Controller::Controller(std::vector<ServedModel> models, const ControllerOptions& options,
@@ -276,7 +271,7 @@ void Controller::submit(Command command) {
   // what it gave back or no longer waits for, which still counts here.
   const std::uint32_t pending = instance->unfinished.count();
   if (pending >= instance->limits.pending_command_count_max && future != kNoFuture &&
-      !gives_back(command.body)) {
+      !needs_any(command.body, needs::GivesBack)) {
     dispatcher_.answer(instance->id, future,
                        beyond("pending_command_count_max", 1, pending,
                               instance->limits.pending_command_count_max));

@@ -90,7 +90,6 @@ void Scheduler::collect() {
 }
 
 void Scheduler::serve_waiters() {
-  if (families_.room.waiting_count() == 0) return families_.room.serve([](Operation&) {});
   families_.room.serve([&](Operation& operation) {
     if (draft_->commands_left() == 0) return settle(operation, Attempt::WaitPage);
     // Also where the budget is spent: those behind it wait for its pages.

@@ -12,11 +12,11 @@
 
 namespace quire::control {
 
-class ContextReturn {
+class ContextReturn : protected ToolUser {
  public:
   // `steps`: of the operations that it works for, which end by them.
   ContextReturn(const StepTools& tools, TierTransfers& tiers, Steps& steps)
-      : tools_(tools), tiers_(tiers), steps_(steps) {}
+      : ToolUser(tools), tiers_(tiers), steps_(steps) {}
 
   // Of all these: empty, where nothing more is to come back; otherwise what to do with the
   // operation.
@@ -35,14 +35,6 @@ class ContextReturn {
   bool others_go_on(const Operation& operation) const;
 
  private:
-  Replica& replica() const { return tools_.replica; }
-  ModelResources& resources() const { return tools_.replica.resources; }
-  PageLedger& ledger(const Operation& operation) const {
-    return tools_.replica.ledger(*operation.instance);
-  }
-  std::uint32_t page_size() const { return tools_.replica.resources.cache.page_size(); }
-
-  const StepTools tools_;
   TierTransfers& tiers_;
   Steps& steps_;
 };

@@ -20,9 +20,9 @@
 
 namespace quire::control {
 
-class DrawSteps final : public ReadOwner {
+class DrawSteps final : public ReadOwner, private ToolUser {
  public:
-  DrawSteps(const StepTools& tools, MatcherJobs& matchers) : tools_(tools), matchers_(matchers) {}
+  DrawSteps(const StepTools& tools, MatcherJobs& matchers) : ToolUser(tools), matchers_(matchers) {}
 
   // Before an operation that draws under masks, or with drafts, is placed. Empty: it may be;
   // otherwise what to do with it.
@@ -51,11 +51,7 @@ class DrawSteps final : public ReadOwner {
   void draw_again(Operation& operation, std::uint32_t draft_count);
   Result<Outcome> outcome_of(const Operation& operation) const;
   void advance_matchers(Operation& operation, const Outcome& outcome);
-  Replica& replica() const { return tools_.replica; }
-  ModelResources& resources() const { return tools_.replica.resources; }
-  std::uint32_t page_size() const { return tools_.replica.resources.cache.page_size(); }
 
-  const StepTools tools_;
   MatcherJobs& matchers_;
 };
 

@@ -29,9 +29,23 @@ struct StepTools {
   BuildTurn& turn;
 };
 
-class Steps {
+// The tools, and what is reached by them.
+class ToolUser {
+ protected:
+  explicit ToolUser(const StepTools& tools) : tools_(tools) {}
+  Replica& replica() const { return tools_.replica; }
+  ModelResources& resources() const { return tools_.replica.resources; }
+  PageLedger& ledger(const Operation& operation) const {
+    return tools_.replica.ledger(*operation.instance);
+  }
+  std::uint32_t page_size() const { return tools_.replica.resources.cache.page_size(); }
+
+  const StepTools tools_;
+};
+
+class Steps : protected ToolUser {
  public:
-  explicit Steps(const StepTools& tools) : tools_(tools) {}
+  explicit Steps(const StepTools& tools) : ToolUser(tools) {}
   virtual ~Steps() = default;
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
@@ -50,14 +64,6 @@ class Steps {
   Attempt done(Operation& operation) { return finish(operation, AnswerBody(Done{})); }
   // Answers with the state of its context.
   Attempt finish_context(Operation& operation);
-  Replica& replica() const { return tools_.replica; }
-  ModelResources& resources() const { return tools_.replica.resources; }
-  PageLedger& ledger(const Operation& operation) const {
-    return tools_.replica.ledger(*operation.instance);
-  }
-  std::uint32_t page_size() const { return tools_.replica.resources.cache.page_size(); }
-
-  const StepTools tools_;
 };
 
 // The guest's name of the operation's context; kNoObject: of none.

@@ -33,10 +33,10 @@ Attempt StoreSteps::save(Operation& operation) {
   if (operation.context->overflow_count > 0) {  // A snapshot without them would be another context.
     return fail(operation, check_fits(*operation.context, resources()).take_error());
   }
+  if (!saves_.has_room(operation.instance->tenant)) return Attempt::Later;
   if (Result<void> kept = SnapshotSaves::check(*operation.context, resources().cache); !kept.ok()) {
     return fail(operation, std::move(kept).take_error());
   }
-  if (!saves_.has_room(operation.instance->tenant)) return Attempt::Later;
   Context* shadow = tools_.table.contexts.make();
   shadow->replica = &replica();
   shadow->instance = operation.instance;

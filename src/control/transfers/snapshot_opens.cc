@@ -1,4 +1,5 @@
 #include "control/transfers/snapshot_opens.h"
+#include "control/objects/replica.h"
 
 #include <algorithm>
 #include <string>
@@ -38,7 +39,7 @@ Error corrupted(const std::string& name, const std::string& what) {
 }  // namespace
 
 PageLedger& SnapshotOpens::ledger(Operation& operation) const {
-  return operation.instance->of_replica[static_cast<std::size_t>(disk_.model())].ledger;
+  return operation.replica->ledger(*operation.instance);
 }
 
 SnapshotOpens::Open& SnapshotOpens::open_of(Operation& operation) {

@@ -1,4 +1,5 @@
 #include "control/transfers/snapshot_saves.h"
+#include "control/objects/replica.h"
 
 #include <algorithm>
 #include <map>
@@ -245,8 +246,7 @@ void SnapshotSaves::end(Iterator found, Result<AnswerBody> answer) {
   if (save.options.ticket != store::kNoTicket) disk_.release(save.options.ticket);
   if (Operation* operation = save.operation.get()) {
     Context* shadow = std::exchange(operation->child, nullptr);
-    drop_context(*shadow, resources_,
-                 operation->instance->of_replica[static_cast<std::size_t>(disk_.model())].ledger);
+    drop_context(*shadow, resources_, operation->replica->ledger(*operation->instance));
     table_.contexts.destroy(shadow);
     table_.finish(*operation, std::move(answer));
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/objects/replica.h"
 #include "control/transfers/tier_transfers.h"
 
 namespace quire::control {
@@ -201,8 +202,7 @@ void TierTransfers::finish(SwapIn& swap, std::vector<Ref<Operation>>& ready) {
   for (const PageId page : swap.spare) cache.release(page);
   if (context != nullptr) context->is_in_flight = false;
   if (context != nullptr && !swap.error) {
-    PageLedger& ledger =
-        context->instance->of_replica[static_cast<std::size_t>(disk_.model())].ledger;
+    PageLedger& ledger = context->replica->ledger(*context->instance);
     swap_in(*context, resources_, ledger, std::exchange(swap.tail, {}));
   } else {
     for (const PageId page : swap.tail) cache.release(page);

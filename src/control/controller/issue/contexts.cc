@@ -41,10 +41,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextFork& body) {
   TRY(to.check_new(instance, {body.child}));
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
-  if (instance.held.contexts >= instance.limits.context_count_max) {
-    return beyond("context_count_max", 1, instance.held.contexts,
-                  instance.limits.context_count_max);
-  }
+  TRY(to.check_context_room(instance));
   TRY(check_is_paged(*context->replica, "fork"));
   ++instance.held.contexts;
   ++context->queue->context_count;

@@ -53,11 +53,13 @@ void Issuer::make_pages(Operation& operation, const std::vector<ObjectId>& ids) 
   }
 }
 
+Result<void> Issuer::check_context_room(const Instance& instance) const {
+  if (instance.held.contexts < instance.limits.context_count_max) return {};
+  return beyond("context_count_max", 1, instance.held.contexts, instance.limits.context_count_max);
+}
+
 Result<Context*> Issuer::make_context(Instance& instance, ObjectId id, QueueObject& queue) {
-  if (instance.held.contexts >= instance.limits.context_count_max) {
-    return beyond("context_count_max", 1, instance.held.contexts,
-                  instance.limits.context_count_max);
-  }
+  TRY(check_context_room(instance));
   ++instance.held.contexts;
   ++queue.context_count;
   Context* context = table.contexts.make();

@@ -88,6 +88,8 @@ struct Issuer {
   Result<void> check_new_pages(Instance& instance, const std::vector<ObjectId>& ids);
   // New pages of those ids, which the operation is to bring.
   void make_pages(Operation& operation, const std::vector<ObjectId>& ids);
+  // Whether the instance may have one more context.
+  Result<void> check_context_room(const Instance& instance) const;
   // An empty context of that id.
   Result<Context*> make_context(Instance& instance, ObjectId id, QueueObject& queue);
   // A command on one context and nothing else; the first does not issue it yet.

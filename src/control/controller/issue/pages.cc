@@ -130,12 +130,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
   TRY(check_is_paged(*queue->replica, "from_pages"));
   std::vector<PageObject*> pages;
   TRY(to.collect(instance, body.pages, ObjectKind::Page, queue->replica, true, pages));
-  const std::uint32_t vocabulary = queue->replica->resources.model.vocabulary_size;
-  for (const std::uint32_t token : body.tokens) {
-    if (token < vocabulary) continue;
-    return Error(ErrorCode::OutOfRange, "token " + std::to_string(token) + " of a vocabulary of " +
-                                            std::to_string(vocabulary));
-  }
+  TRY(check_tokens(body.tokens, *queue->replica));
   Context* context = TRY(to.make_context(instance, body.context, *queue));
   Operation* operation = to.issue_on_context(instance, command, *context);
   operation->input_pages = std::move(pages);
