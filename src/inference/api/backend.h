@@ -32,6 +32,7 @@ struct BackendCapabilities {
   std::uint32_t inflight_max = 1;      // Batches submitted and not completed.
   KvFormat kv_format = KvFormat::F16;
   KvMode kv_mode = KvMode::Paged;
+  bool adapters = false;  // Whether rows may have adapter sets.
 };
 
 class Backend {

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "inference/api/adapter.h"
 #include "inference/api/draw_masks.h"
 #include "inference/api/page_bytes.h"
 #include "inference/api/types.h"
@@ -89,6 +90,8 @@ struct PageCopy {
   std::uint32_t slot_count = 0;
 };
 
+inline constexpr std::uint32_t kNoAdapters = 0xffffffffu;  // The base alone.
+
 // One token of a forward pass. Its input is `token`, or the vector in `embed` where that is set.
 struct Row {
   TokenId token{};
@@ -96,6 +99,9 @@ struct Row {
   std::uint32_t position = 0;
   std::uint32_t slot = kNoSlot;     // Logical slot that takes its keys and values.
   EmbedSlot output = kNoEmbedSlot;  // Where its final hidden state is kept, if anywhere.
+  // What acts on this row: an index into Batch::adapter_sets. Its keys, its values and its output
+  // are those of the set; what it sees of other rows is as their own sets made it.
+  std::uint32_t adapters = kNoAdapters;
 };
 
 // Boolean [row_count][slot_count], packed row by row into 64-bit words, bit 0 first.
@@ -168,6 +174,9 @@ struct Batch {
   std::vector<PageLoad> loads{};
   std::vector<PageCopy> copies{};
   std::vector<Row> rows{};
+  // What rows name. A set may be there several times, or be named by no row. Needs a backend whose
+  // BackendCapabilities::adapters is true.
+  std::vector<AdapterSet> adapter_sets{};
   std::vector<ForwardPass> passes{};  // Cover `rows` in order, without gaps.
   std::vector<DistributionRequest> distributions{};
   std::vector<PageSave> saves{};
@@ -178,6 +187,7 @@ struct Batch {
     loads.clear();
     copies.clear();
     rows.clear();
+    adapter_sets.clear();
     passes.clear();
     distributions.clear();
     saves.clear();

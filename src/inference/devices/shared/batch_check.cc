@@ -1,6 +1,7 @@
 #include "inference/devices/shared/batch_check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/check.h"
@@ -39,6 +40,38 @@ void check_transfers(const Batch& batch, const BackendCapabilities& capabilities
               "a batch loads a page at most once");
   for (const PageSave& save : batch.saves) {
     QUIRE_CHECK(static_cast<std::uint32_t>(save.page) < capabilities.page_count, "save of");
+  }
+}
+
+// Of the base only what ModelInfo says: adapters are made for one model.
+void check_adapter(const Adapter& adapter, const ModelInfo& model) {
+  const AdapterBase& base = adapter.base();
+  QUIRE_CHECK(base.architecture == model.architecture, "an adapter's architecture");
+  QUIRE_CHECK(base.layer_count == model.layer_count, "an adapter's layers");
+  QUIRE_CHECK(base.embedding_width == model.embedding_width, "an adapter's embedding width");
+  QUIRE_CHECK(base.query_width == model.head_count * model.head_dim, "an adapter's query width");
+  QUIRE_CHECK(base.kv_width == model.kv_head_count * model.head_dim, "an adapter's key width");
+}
+
+void check_adapter_sets(const Batch& batch, const BackendCapabilities& capabilities,
+                        const ModelInfo& model) {
+  QUIRE_CHECK(batch.adapter_sets.empty() || capabilities.adapters, "the backend has adapters");
+  for (const AdapterSet& set : batch.adapter_sets) {
+    QUIRE_CHECK(set != nullptr && !set->empty(), "an adapter set names an adapter");
+    const Digest* before = nullptr;
+    for (const AdapterUse& use : *set) {
+      QUIRE_CHECK(use.adapter != nullptr, "an adapter set has its adapters");
+      QUIRE_CHECK(std::isfinite(use.scale), "an adapter's scale is finite");
+      QUIRE_CHECK(use.scale != 0.0f, "an adapter's scale is not zero");
+      const Digest& digest = use.adapter->digest();
+      QUIRE_CHECK(before == nullptr || *before < digest, "an adapter set ascends by digest");
+      before = &digest;
+      check_adapter(*use.adapter, model);
+    }
+  }
+  for (const Row& row : batch.rows) {
+    QUIRE_CHECK(row.adapters == kNoAdapters || row.adapters < batch.adapter_sets.size(),
+                "a row's adapter set lies in the batch");
   }
 }
 
@@ -86,6 +119,7 @@ void check_batch(const Batch& batch, const BackendCapabilities& capabilities,
   QUIRE_CHECK(batch.rows.size() <= capabilities.row_count_max, "rows of one batch");
   check_copies(batch, capabilities);
   check_transfers(batch, capabilities);
+  check_adapter_sets(batch, capabilities, model);
   check_passes(batch, capabilities, model, tables);
   for (const DistributionRequest& request : batch.distributions) {
     const bool of_row = request.row != kNoSlot;

@@ -1,6 +1,8 @@
 #include "inference/devices/simulated/simulated_backend.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -36,6 +38,19 @@ struct Seen {
 
 std::uint64_t fold(std::uint64_t digest, const Seen& seen) {
   return mix(mix(digest, seen.content), seen.position);
+}
+
+// Of the digests and scales: what two sets do is equal when these are.
+std::uint64_t digest_of(const std::vector<AdapterUse>& set) {
+  std::uint64_t digest = 0;
+  for (const AdapterUse& use : set) {
+    std::array<std::uint64_t, 4> words;
+    static_assert(sizeof(words) == sizeof(Digest));
+    std::memcpy(words.data(), use.adapter->digest().data(), sizeof(words));
+    for (const std::uint64_t word : words) digest = mix(digest, word);
+    digest = mix(digest, std::bit_cast<std::uint32_t>(use.scale));
+  }
+  return digest;
 }
 
 bool in_order(const std::vector<Seen>& seen) {
@@ -84,6 +99,7 @@ SimulatedBackend::SimulatedBackend(SimulatedBackendOptions options, CompletionSi
   capabilities_.embed_slot_count = options_.embed_slot_count;
   capabilities_.row_count_max = options_.row_count_max;
   capabilities_.inflight_max = options_.inflight_max;
+  capabilities_.adapters = options_.adapters;
 }
 
 void SimulatedBackend::submit(Batch batch) {
@@ -133,11 +149,13 @@ Result<void> SimulatedBackend::begin_pass(const Batch& batch, std::size_t index,
     const Row& row = batch.rows[i];
     if (row.embed == kNoEmbedSlot) {
       rows[i].input = mix(options_.seed, static_cast<std::uint64_t>(row.token));
-      continue;
+    } else {
+      const auto& kept = embeds_[static_cast<std::uint32_t>(row.embed)];
+      if (!kept) return unread(row.embed);
+      rows[i].input = mix(options_.seed + 1, *kept);
     }
-    const auto& kept = embeds_[static_cast<std::uint32_t>(row.embed)];
-    if (!kept) return unread(row.embed);
-    rows[i].input = mix(options_.seed + 1, *kept);
+    if (row.adapters == kNoAdapters) continue;
+    rows[i].input = mix(rows[i].input, digest_of(*batch.adapter_sets[row.adapters]));
   }
   return {};
 }

@@ -7,7 +7,9 @@
 // equal logits exactly when every page, copy, mask, hole and position was handled right. A slot
 // that nobody wrote holds noise that never repeats, as does every slot of a page whose load failed.
 // Loads and saves move these slots, 24 bytes each, so that a page which came back stale, late,
-// damaged or in another's place gives other logits.
+// damaged or in another's place gives other logits. A row's adapter set (digests and scales) is
+// part of the digest of its input, and so of what it writes and of its output. A row without a set
+// gives what it gave before there were adapters.
 //
 // Owns     page tables, page memory and kept vectors.
 // Thread   the caller's: it has no thread. Completions arrive inside submit(), or, when `manual`,
@@ -37,6 +39,7 @@ struct SimulatedBackendOptions {
   std::uint32_t embed_slot_count = 1024;
   std::uint32_t row_count_max = 512;
   std::uint32_t inflight_max = 2;
+  bool adapters = true;
   std::uint64_t seed = 1;
   bool manual = false;  // Batches complete in complete_next() only.
   // Reported as Completion::device_ns; 1 us and 1 us a row where empty. A test with a simulated

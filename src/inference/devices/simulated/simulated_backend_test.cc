@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
+
+#include "support/small_adapter.h"
 
 namespace quire::inference {
 namespace {
@@ -98,6 +101,60 @@ TEST(SimulatedBackend, QueryOnlyRowGivesTheLogitsOfTheRowThatWrote) {
   Batch batch;
   batch.rows.push_back({.token = TokenId{tokens[31]}, .position = 31});
   EXPECT_EQ(driver.logits_of(std::move(batch), 32), expected);
+}
+
+// Logits after 20 tokens, of which those from `switched` on have the set.
+std::vector<float> logits_under(const AdapterSet& set, std::uint32_t switched) {
+  const std::vector<std::uint32_t> tokens = some_tokens(20);
+  Driver driver(16);
+  Batch batch = driver.table_for(20);
+  if (set != nullptr) batch.adapter_sets.push_back(set);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const bool is_adapted = set != nullptr && i >= switched;
+    batch.rows.push_back({.token = TokenId{tokens[i]},
+                          .position = i,
+                          .slot = i,
+                          .adapters = is_adapted ? 0 : kNoAdapters});
+  }
+  return driver.logits_of(std::move(batch), 20);
+}
+
+AdapterSet set_of(std::vector<AdapterUse> uses) {
+  std::ranges::sort(uses, {}, [](const AdapterUse& use) { return use.adapter->digest(); });
+  return std::make_shared<const std::vector<AdapterUse>>(std::move(uses));
+}
+
+TEST(SimulatedBackend, AdaptersScalesAndWhereTheyBeginChangeLogits) {
+  const auto first = small_adapter(simulated_model(), 1),
+             second = small_adapter(simulated_model(), 2);
+  const std::vector<float> base = logits_under(nullptr, 0);
+  const std::vector<float> adapted = logits_under(set_of({{first, 1.0f}}), 7);
+  EXPECT_EQ(logits_under(set_of({{first, 1.0f}}), 20), base);
+  EXPECT_EQ(logits_under(set_of({{small_adapter(simulated_model(), 1), 1.0f}}), 7), adapted);
+  EXPECT_NE(adapted, base);
+  EXPECT_NE(logits_under(set_of({{first, 1.0f}}), 8), adapted);
+  EXPECT_NE(logits_under(set_of({{first, 0.5f}}), 7), adapted);
+  EXPECT_NE(logits_under(set_of({{second, 1.0f}}), 7), adapted);
+  EXPECT_NE(logits_under(set_of({{first, 1.0f}, {second, 1.0f}}), 7), adapted);
+}
+
+TEST(SimulatedBackendDeathTest, AdapterSetThatBreaksItsPromiseStopsTheProcess) {
+  const auto first = small_adapter(simulated_model(), 1),
+             second = small_adapter(simulated_model(), 2);
+  const auto run = [](std::vector<AdapterUse> uses) {
+    logits_under(std::make_shared<const std::vector<AdapterUse>>(std::move(uses)), 0);
+  };
+  const bool is_rising = first->digest() < second->digest();
+  EXPECT_DEATH(run({}), "names an adapter");
+  EXPECT_DEATH(run({{nullptr, 1.0f}}), "has its adapters");
+  EXPECT_DEATH(run({{first, -0.0f}}), "scale is not zero");
+  EXPECT_DEATH(run({{first, std::numeric_limits<float>::infinity()}}), "scale is finite");
+  EXPECT_DEATH(run({{first, 1.0f}, {first, 2.0f}}), "ascends by digest");
+  EXPECT_DEATH(run({{is_rising ? second : first, 1.0f}, {is_rising ? first : second, 1.0f}}),
+               "ascends by digest");
+  ModelInfo other = simulated_model();
+  other.layer_count = 3;
+  EXPECT_DEATH(run({{small_adapter(other, 1), 1.0f}}), "an adapter's layers");
 }
 
 TEST(SimulatedBackend, MaskedEqualsLeftOut) {

@@ -1,0 +1,122 @@
+#pragma once
+// Adapter: low-rank matrices that change what a model computes (LoRA), checked and in memory.
+//
+// Under an adapter with the scale u, a projection gives y + (u * scale) * B (A x) instead of
+// y = W x, in F32. A is [rank][input], B is [output][rank]. An adapter need not have matrices for
+// every layer and projection; where it has none, nothing changes.
+//
+// An Adapter is made once and never changes: its bytes are a copy, so a file that changes after
+// the read changes nothing. Sets of adapters are values in a Batch, and hold their adapters. A
+// device that needs its own form of the matrices keys it by the digest.
+//
+// Thread   any; nothing changes after create().
+// Errors   Corrupted for numbers that are not finite, two parts for one projection, or a part with
+//          another number of bytes than its shape takes; TooLarge beyond kAdapterRankMax; NotFound
+//          for a layer that the base lacks; InvalidArgument for an adapter without matrices.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/sha256.h"
+#include "inference/api/number_format.h"
+
+namespace quire::inference {
+
+// The matrices of a layer that an adapter may change.
+enum class Projection : std::uint8_t { Query, Key, Value, AttentionOutput, Gate, Up, Down };
+inline constexpr std::uint32_t kProjectionCount = 7;
+const char* projection_name(Projection projection);  // "query"
+
+inline constexpr std::uint32_t kAdapterRankMax = 1024;
+
+// What an adapter must know of the model that it is for.
+struct AdapterBase {
+  std::string architecture;  // As ModelInfo::architecture.
+  std::uint32_t layer_count = 0;
+  std::uint32_t embedding_width = 0;
+  std::uint32_t query_width = 0;  // head_count * head_dim
+  std::uint32_t kv_width = 0;     // kv_head_count * head_dim
+  std::uint32_t feed_forward_width = 0;
+
+  std::uint32_t input_count(Projection projection) const;
+  std::uint32_t output_count(Projection projection) const;
+  friend bool operator==(const AdapterBase&, const AdapterBase&) = default;
+};
+
+// What create() takes for one projection of one layer. The bytes lie row by row, as in a file.
+struct AdapterPart {
+  std::uint32_t layer = 0;
+  Projection projection{};
+  std::uint32_t rank = 0;
+  float scale = 1.0f;       // alpha / rank, or alpha / sqrt(rank).
+  NumberFormat a_format{};  // F32, F16 or BF16, as b_format.
+  NumberFormat b_format{};
+  std::vector<std::byte> a;  // [rank][input_count], half-split order of rotated heads.
+  std::vector<std::byte> b;  // [output_count][rank], as above.
+};
+
+// One projection of one layer, as kernels read it. Numbers have the format of the file. Padding is
+// zeros.
+struct AdapterMatrix {
+  std::uint32_t layer = 0;
+  Projection projection{};
+  std::uint32_t rank = 0;
+  float scale = 1.0f;
+  NumberFormat a_format{};
+  NumberFormat b_format{};
+  std::uint32_t input_count = 0;
+  std::uint32_t output_count = 0;
+  std::uint32_t a_stride = 0;    // input_count, rounded up to 16.
+  const std::byte* a = nullptr;  // [rank][a_stride], 64-byte aligned.
+  const std::byte* b = nullptr;  // [output_count / 16, rounded up][rank][16], 64-byte aligned.
+};
+
+class Adapter final {
+ public:
+  static Result<std::shared_ptr<const Adapter>> create(AdapterBase base,
+                                                       std::vector<AdapterPart> parts);
+  Adapter(const Adapter&) = delete;
+  Adapter& operator=(const Adapter&) = delete;
+
+  // Names the layers, projections, ranks, scales and numbers. Number formats do not count: equal
+  // numbers give equal bits, so an F16 file and its F32 copy have one digest.
+  const Digest& digest() const { return digest_; }
+  const AdapterBase& base() const { return base_; }
+  std::uint32_t rank_max() const { return rank_max_; }
+  std::uint64_t bytes() const { return bytes_; }  // Of memory that the matrices take.
+  std::uint64_t parameter_count() const { return parameter_count_; }
+  std::span<const AdapterMatrix> matrices() const { return matrices_; }  // By layer, projection.
+  const AdapterMatrix* find(std::uint32_t layer, Projection projection) const;  // Null: none.
+
+ private:
+  struct Release {
+    void operator()(std::byte* memory) const;
+  };
+  explicit Adapter(AdapterBase base);
+  Result<void> check(const AdapterPart& part) const;
+  void place(const std::vector<AdapterPart>& parts);  // Those of matrices_, in its order.
+
+  AdapterBase base_;
+  Digest digest_{};
+  std::uint32_t rank_max_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t parameter_count_ = 0;
+  std::vector<AdapterMatrix> matrices_;
+  std::vector<std::int32_t> index_;  // [layer][projection] into matrices_; -1: none.
+  std::unique_ptr<std::byte, Release> memory_;
+};
+
+struct AdapterUse {
+  std::shared_ptr<const Adapter> adapter;  // Never null.
+  float scale = 1.0f;                      // Finite, and not 0.
+};
+
+// What acts on a row: ascending by digest, each digest once, at least one. The one that makes a set
+// keeps this; every backend checks it. A row without adapters has no set (kNoAdapters).
+using AdapterSet = std::shared_ptr<const std::vector<AdapterUse>>;
+
+}  // namespace quire::inference

@@ -1,0 +1,48 @@
+#pragma once
+// Adapters for tests: of rank 1 on one projection, or random over all of a model.
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/random.h"
+#include "inference/api/adapter.h"
+#include "inference/api/types.h"
+
+namespace quire::inference {
+
+// `feed_forward_width`: ModelInfo does not say it.
+inline AdapterBase adapter_base_of(const ModelInfo& model, std::uint32_t feed_forward_width = 64) {
+  return {.architecture = model.architecture,
+          .layer_count = model.layer_count,
+          .embedding_width = model.embedding_width,
+          .query_width = model.head_count * model.head_dim,
+          .kv_width = model.kv_head_count * model.head_dim,
+          .feed_forward_width = feed_forward_width};
+}
+
+inline std::vector<std::byte> bytes_of_floats(const std::vector<float>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(float));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+inline AdapterPart part_of(const AdapterBase& base, std::uint32_t layer, Projection projection,
+                           std::uint32_t rank, float value) {
+  const std::vector<float> a(std::size_t{rank} * base.input_count(projection), value);
+  const std::vector<float> b(std::size_t{rank} * base.output_count(projection), value);
+  return {.layer = layer,
+          .projection = projection,
+          .rank = rank,
+          .a = bytes_of_floats(a),
+          .b = bytes_of_floats(b)};
+}
+
+// Another seed, another digest. For backends without arithmetic.
+inline std::shared_ptr<const Adapter> small_adapter(const ModelInfo& model, std::uint32_t seed) {
+  const AdapterBase base = adapter_base_of(model);
+  std::vector<AdapterPart> parts;
+  parts.push_back(part_of(base, 0, Projection::Query, 1, 1.0f + static_cast<float>(seed)));
+  return Adapter::create(base, std::move(parts)).value();
+}
+
+}  // namespace quire::inference
