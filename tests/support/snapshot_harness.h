@@ -100,8 +100,16 @@ inline TestSnapshot make_snapshot(const std::string& tenant, const std::string& 
 
 inline bool same_page(const PageRecord& one, const PageRecord& other) {
   return one.name == other.name && one.parent == other.parent && one.tokens == other.tokens &&
-         one.positions == other.positions && one.view == other.view &&
-         one.is_opaque == other.is_opaque && one.kv == other.kv;
+         one.positions == other.positions && one.view == other.view && one.media == other.media &&
+         one.adapters == other.adapters && one.is_opaque == other.is_opaque && one.kv == other.kv;
+}
+
+// Puts the checksum of a header that was changed right.
+inline void repair_page(store::PageHeaderBytes& header, std::span<const std::byte> kv) {
+  constexpr std::size_t kAt = 32;  // docs/snapshot_format.md
+  std::fill_n(header.begin() + kAt, sizeof(store::Checksum), std::byte{});
+  const store::Checksum sum = store::Checksummer().add(header).add(kv).finish();
+  std::memcpy(header.data() + kAt, sum.data(), sum.size());
 }
 
 // Empty if equal but for the time of creation.
@@ -117,12 +125,14 @@ inline std::string record_difference(const SnapshotRecord& is, const SnapshotRec
   if (is.queued_positions != want.queued_positions) return "queued positions";
   if (is.context_state != want.context_state) return "state";
   if (is.note != want.note) return "note";
+  if (is.adapters != want.adapters) return "adapters";
   if (is.tail.size() != want.tail.size()) return "tail count";
   for (std::size_t index = 0; index < is.tail.size(); ++index) {
     const auto& one = is.tail[index];
     const auto& other = want.tail[index];
     if (one.tokens != other.tokens || one.positions != other.positions || one.view != other.view ||
-        one.written_count != other.written_count || one.kv != other.kv) {
+        one.written_count != other.written_count || one.kv != other.kv ||
+        one.media != other.media || one.adapters != other.adapters) {
       return "tail page " + std::to_string(index);
     }
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "control/api/adapter_runs.h"
 #include "inference/api/types.h"
 
 namespace quire::control {
@@ -27,21 +28,6 @@ struct PageNameSpace {
   Digest adapter{};  // All zero: none.
   float adapter_scale = 0.0f;
   Digest sharing_domain{};
-};
-
-// One of the adapters under which a token was appended.
-struct ScaledAdapter {
-  Digest digest{};  // Over its matrices and scales.
-  float scale = 1.0f;
-  bool operator==(const ScaledAdapter&) const = default;
-};
-
-// Slots from `first_slot` on, up to the next run, whose tokens were appended under one set of
-// adapters: by rising digest, none twice, no scale zero. Empty: the base model.
-struct AdapterRun {
-  std::uint32_t first_slot = 0;
-  std::vector<ScaledAdapter> set;
-  bool operator==(const AdapterRun&) const = default;
 };
 
 // What one page holds: a token and a position for each slot. `mask` says which slots its tokens

@@ -94,9 +94,10 @@ std::span<const AdapterRun> PageTrie::adapters(NodeId node) const {
   return entry.unusual->adapters;
 }
 
-bool PageTrie::is_recordable(NodeId node) const {
+std::span<const std::uint8_t> PageTrie::media(NodeId node) const {
   const Node& entry = at(node);
-  return !entry.unusual || (entry.unusual->media.empty() && entry.unusual->adapters.empty());
+  if (!entry.unusual) return {};
+  return entry.unusual->media;
 }
 
 std::uint64_t PageTrie::hash_below(std::uint64_t parent, const PageContent& content) const {

@@ -119,8 +119,8 @@ class PageTrie {
   std::span<const std::uint8_t> mask(NodeId node) const;
   // Under which adapters its tokens were appended; empty: all under none.
   std::span<const AdapterRun> adapters(NodeId node) const;
-  // Whether it holds nothing but what a record of the store has room for (store/records.h).
-  bool is_recordable(NodeId node) const;
+  // What is behind slots that hold no token of the vocabulary; empty: there are none.
+  std::span<const std::uint8_t> media(NodeId node) const;
   std::uint32_t child_count(NodeId node) const { return at(node).child_count; }
   std::uint32_t name_hold_count(NodeId node) const { return at(node).name_hold_count; }
   // Roots included.

@@ -26,6 +26,8 @@ PageRecord as_page(const TailPage& tail) {
           .tokens = tail.tokens,
           .positions = tail.positions,
           .view = tail.view,
+          .media = tail.media,
+          .adapters = tail.adapters,
           .is_opaque = false,
           .kv = tail.kv};
 }
@@ -235,6 +237,8 @@ Result<void> read_pages(SnapshotStore& store, Reader& reader, const Description&
     record.tail.push_back({.tokens = std::move(stored.page.tokens),
                            .positions = std::move(stored.page.positions),
                            .view = std::move(stored.page.view),
+                           .media = std::move(stored.page.media),
+                           .adapters = std::move(stored.page.adapters),
                            .written_count = stored.written_count,
                            .kv = std::move(stored.page.kv)});
   }

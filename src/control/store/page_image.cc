@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/planted_fault.h"
+#include "control/store/adapter_codec.h"
 #include "control/store/byte_codec.h"
 #include "control/store/checksum.h"
 
@@ -14,10 +15,15 @@ namespace {
 constexpr std::string_view kImageMagic = "QUIREPGE";
 constexpr std::uint32_t kFlagOpaque = 1;
 constexpr std::uint32_t kFlagTail = 2;
-constexpr std::uint32_t kFlagsKnown = kFlagOpaque | kFlagTail;
+constexpr std::uint32_t kFlagExtended = 4;
+constexpr std::uint32_t kFlagsKnown = kFlagOpaque | kFlagTail | kFlagExtended;
+// Fields of the extension, which follows the view, in this order: a number and a block each.
+constexpr std::uint32_t kFieldAdapters = 1;
+constexpr std::uint32_t kFieldMedia = 2;
 constexpr std::size_t kImageChecksumOffset = 32;
 constexpr std::size_t kFixedBytes = 144;  // Before the tokens.
-static_assert(kFixedBytes + 8 * inference::kPageSizeMax + kViewBytesMax <= kPageHeaderBytes);
+static_assert(kViewBytesMax <= kPageExtrasBytesMax);
+static_assert(kFixedBytes + 8 * inference::kPageSizeMax + kPageExtrasBytesMax <= kPageHeaderBytes);
 
 Error damaged(const std::string& what) {
   return Error(ErrorCode::Corrupted, what);
@@ -32,6 +38,52 @@ Checksum checksum_of(const PageHeaderBytes& header, std::span<const std::byte> k
       .add(bytes.subspan(kImageChecksumOffset + sizeof(Checksum)))
       .add(kv)
       .finish();
+}
+
+bool is_extended(std::span<const std::uint8_t> media, std::span<const AdapterRun> adapters) {
+  return !media.empty() || !adapters.empty();
+}
+
+void write_extension(ByteWriter& writer, std::span<const std::uint8_t> media,
+                     std::span<const AdapterRun> adapters) {
+  ByteWriter fields;
+  if (!adapters.empty()) {
+    ByteWriter runs;
+    write_adapter_runs(runs, adapters);
+    fields.u32(kFieldAdapters);
+    fields.block(runs.bytes());
+  }
+  if (!media.empty()) {
+    fields.u32(kFieldMedia);
+    fields.block(std::as_bytes(media));
+  }
+  writer.block(fields.bytes());
+}
+
+// Fields by rising number, none of them empty: there is one way to write a page.
+Result<void> read_extension(ByteReader& reader, std::uint32_t slot_count, PageRecord& page) {
+  const std::vector<std::byte> bytes = reader.block();
+  ByteReader fields(bytes);
+  std::uint32_t last = 0;
+  while (reader.ok() && fields.ok() && !fields.at_end()) {
+    const std::uint32_t field = fields.u32();
+    const std::vector<std::byte> value = fields.block();
+    if (!fields.ok() || value.empty() || field <= last) return damaged("its extension is damaged");
+    last = field;
+    if (field == kFieldAdapters) {
+      ByteReader runs(value);
+      page.adapters = TRY(read_adapter_runs(runs, slot_count));
+      if (!runs.at_end() || page.adapters.empty()) return damaged("its adapters are damaged");
+    } else if (field == kFieldMedia) {
+      for (const std::byte each : value) page.media.push_back(static_cast<std::uint8_t>(each));
+    } else {
+      return Error(ErrorCode::NotSupported,
+                   "a page with field " + std::to_string(field) +
+                       ", which this build does not know; it reads 1 and 2");
+    }
+  }
+  if (!reader.ok() || last == 0) return damaged("its extension is damaged");
+  return {};
 }
 
 struct Fixed {
@@ -88,12 +140,29 @@ Result<void> check_page(const StoredPage& stored, std::span<const std::byte> kv,
     return Error(ErrorCode::TooLarge, "a view of " + std::to_string(page.view.size()) +
                                           " bytes; at most " + std::to_string(kViewBytesMax));
   }
+  const std::size_t extras = page_extras_bytes(page.view.size(), page.media.size(), page.adapters);
+  if (extras > kPageExtrasBytesMax) {
+    return Error(ErrorCode::TooLarge, "a page with " + std::to_string(extras) +
+                                          " bytes of view, media and adapters; at most " +
+                                          std::to_string(kPageExtrasBytesMax));
+  }
+  TRY(control::check_adapter_runs(page.adapters, static_cast<std::uint32_t>(page.tokens.size())));
   if (kv.size() != space.page_bytes && !(kv.empty() && !stored.is_tail)) {
     return Error(ErrorCode::InvalidArgument, "a page of " + std::to_string(kv.size()) +
                                                  " bytes; a page has " +
                                                  std::to_string(space.page_bytes));
   }
   return {};
+}
+
+std::size_t page_extras_bytes(std::size_t view_bytes, std::size_t media_bytes,
+                              std::span<const AdapterRun> adapters) {
+  constexpr std::size_t kFieldBytes = 8;  // Its number, and the length of a block.
+  if (media_bytes == 0 && adapters.empty()) return view_bytes;
+  std::size_t bytes = view_bytes + sizeof(std::uint32_t);
+  if (media_bytes > 0) bytes += kFieldBytes + media_bytes;
+  if (!adapters.empty()) bytes += kFieldBytes + adapter_runs_bytes(adapters);
+  return bytes;
 }
 
 PageHeaderBytes encode_page_header(const StoredPage& stored, const Digest& space_digest) {
@@ -105,7 +174,9 @@ PageHeaderBytes encode_page_header(const StoredPage& stored, std::span<const std
   const PageRecord& page = stored.page;
   ByteWriter writer;
   writer.raw(kImageMagic);
-  writer.u32((page.is_opaque ? kFlagOpaque : 0) | (stored.is_tail ? kFlagTail : 0));
+  const bool extends = is_extended(page.media, page.adapters);
+  writer.u32((page.is_opaque ? kFlagOpaque : 0) | (stored.is_tail ? kFlagTail : 0) |
+             (extends ? kFlagExtended : 0));
   writer.u32(static_cast<std::uint32_t>(page.tokens.size()));
   writer.u32(stored.is_tail ? stored.written_count
                             : static_cast<std::uint32_t>(page.tokens.size()));
@@ -118,6 +189,7 @@ PageHeaderBytes encode_page_header(const StoredPage& stored, std::span<const std
   for (const TokenId token : page.tokens) writer.u32(static_cast<std::uint32_t>(token));
   for (const std::uint32_t position : page.positions) writer.u32(position);
   writer.raw(std::as_bytes(std::span(page.view)));
+  if (extends) write_extension(writer, page.media, page.adapters);
   writer.pad_to(kPageHeaderBytes);
   PageHeaderBytes header;
   std::copy(writer.bytes().begin(), writer.bytes().end(), header.begin());
@@ -168,18 +240,21 @@ Result<StoredPage> decode_page(const PageHeaderBytes& header, std::vector<std::b
   page.positions = reader.some_words<std::uint32_t>(fixed.token_count);
   const auto view = reader.raw(fixed.view_bytes);
   for (const std::byte each : view) page.view.push_back(static_cast<std::uint8_t>(each));
+  if ((fixed.flags & kFlagExtended) != 0) TRY(read_extension(reader, fixed.token_count, page));
   page.kv = std::move(kv);
   return stored;
 }
 
 PageName tail_name(const TailPage& tail, const PageName& parent, const Digest& space_digest) {
+  const bool extends = is_extended(tail.media, tail.adapters);
   ByteWriter writer;
-  writer.block("quire tail page");
+  writer.block(extends ? "quire extended tail page" : "quire tail page");
   writer.raw(space_digest);
   writer.raw(parent);
   writer.words(tail.tokens);
   writer.words(tail.positions);
   writer.block(std::as_bytes(std::span(tail.view)));
+  if (extends) write_extension(writer, tail.media, tail.adapters);
   writer.u32(tail.written_count);
   writer.u64(tail.kv.size());
   return Sha256().add(writer.bytes()).add(tail.kv).finish();

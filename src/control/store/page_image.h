@@ -21,6 +21,10 @@ struct StoredPage {
   std::uint32_t written_count = 0;  // Of a tail page; else all of its tokens.
 };
 
+// How many bytes of a header view, media and adapters take; at most kPageExtrasBytesMax do.
+std::size_t page_extras_bytes(std::size_t view_bytes, std::size_t media_bytes,
+                              std::span<const AdapterRun> adapters);
+
 using PageHeaderBytes = std::array<std::byte, kPageHeaderBytes>;
 
 Result<void> check_page(const StoredPage& page,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "control/store/adapter_codec.h"
 #include "control/store/byte_codec.h"
 #include "control/store/checksum.h"
 #include "control/store/page_space.h"
@@ -11,9 +12,41 @@
 namespace quire::store {
 namespace {
 
-// A record without a note is of version 1, as every record was before there were notes.
+// A record has the lowest version that holds it, so that builds of before read what they can: 1
+// without a note, 2 with one, 3 with adapters.
 constexpr std::uint32_t kRecordVersion = 1;
 constexpr std::uint32_t kNotedRecordVersion = 2;
+constexpr std::uint32_t kExtendedRecordVersion = 3;
+// The fields of an extended record, in this order: a number and a block each.
+constexpr std::uint32_t kFieldAdapters = 1;
+
+std::uint32_t version_of(const SnapshotRecord& record) {
+  if (!record.adapters.is_base()) return kExtendedRecordVersion;
+  return record.note.empty() ? kRecordVersion : kNotedRecordVersion;
+}
+
+Result<void> read_extension(ByteReader& reader, SnapshotRecord& record) {
+  const Error damaged(ErrorCode::Corrupted, "the record of a snapshot is damaged");
+  const std::vector<std::byte> bytes = reader.block();
+  ByteReader fields(bytes);
+  std::uint32_t last = 0;
+  while (!fields.at_end()) {
+    const std::uint32_t field = fields.u32();
+    const std::vector<std::byte> value = fields.block();
+    if (!fields.ok() || field <= last) return damaged.copy();
+    last = field;
+    if (field != kFieldAdapters) {
+      return Error(ErrorCode::NotSupported, "a snapshot with field " + std::to_string(field) +
+                                                ", which this build does not know; it reads " +
+                                                std::to_string(kFieldAdapters));
+    }
+    ByteReader adapters(value);
+    record.adapters = TRY(read_snapshot_adapters(adapters));
+    if (!adapters.at_end()) return damaged.copy();
+  }
+  if (record.adapters.is_base()) return damaged.copy();
+  return {};
+}
 
 Result<void> check_at_most(std::uint64_t count, std::uint64_t count_max, const char* what) {
   if (count <= count_max) return {};
@@ -40,6 +73,7 @@ Result<void> check_record(const SnapshotRecord& record) {
   TRY(check_at_most(record.queued_tokens.size(), kQueuedTokenCountMax, "queued tokens"));
   TRY(check_at_most(record.context_state.size(), kContextStateBytesMax, "bytes of state"));
   TRY(check_at_most(record.note.size(), kNoteBytesMax, "bytes in its note"));
+  TRY(check_snapshot_adapters(record.adapters));
   const auto invalid = [](const char* what) { return Error(ErrorCode::InvalidArgument, what); };
   if (!record.queued_positions.empty() &&
       record.queued_positions.size() != record.queued_tokens.size()) {
@@ -60,7 +94,8 @@ Result<void> check_record(const SnapshotRecord& record) {
 
 std::vector<std::byte> encode_record(const SnapshotRecord& record) {
   ByteWriter writer;
-  writer.u32(record.note.empty() ? kRecordVersion : kNotedRecordVersion);
+  const std::uint32_t version = version_of(record);
+  writer.u32(version);
   writer.raw(record.space.names.sharing_domain);
   writer.raw(record.root);
   writer.raw(record.head);
@@ -71,7 +106,15 @@ std::vector<std::byte> encode_record(const SnapshotRecord& record) {
   writer.words(record.queued_tokens);
   writer.words(record.queued_positions);
   writer.block(record.context_state);
-  if (!record.note.empty()) writer.block(record.note);
+  if (version >= kNotedRecordVersion) writer.block(record.note);
+  if (version == kExtendedRecordVersion) {
+    ByteWriter adapters;
+    write_snapshot_adapters(adapters, record.adapters);
+    ByteWriter fields;
+    fields.u32(kFieldAdapters);
+    fields.block(adapters.bytes());
+    writer.block(fields.bytes());
+  }
   return std::move(writer).take();
 }
 
@@ -80,11 +123,11 @@ Result<DecodedRecord> decode_record(std::span<const std::byte> bytes) {
   DecodedRecord decoded;
   SnapshotRecord& record = decoded.record;
   const std::uint32_t version = reader.u32();
-  if (reader.ok() && version != kRecordVersion && version != kNotedRecordVersion) {
+  if (reader.ok() && (version < kRecordVersion || version > kExtendedRecordVersion)) {
     return Error(ErrorCode::NotSupported, "a snapshot of format version " +
                                               std::to_string(version) + "; this build reads " +
-                                              std::to_string(kRecordVersion) + " and " +
-                                              std::to_string(kNotedRecordVersion));
+                                              std::to_string(kRecordVersion) + " to " +
+                                              std::to_string(kExtendedRecordVersion));
   }
   record.space.names.sharing_domain = reader.raw_array<32>();
   record.root = reader.raw_array<32>();
@@ -96,9 +139,9 @@ Result<DecodedRecord> decode_record(std::span<const std::byte> bytes) {
   record.queued_tokens = reader.words<TokenId>();
   record.queued_positions = reader.words<std::uint32_t>();
   record.context_state = reader.block();
-  if (version == kNotedRecordVersion) record.note = reader.text();
-  const bool has_note = !record.note.empty() && record.note.size() <= kNoteBytesMax;
-  if (!reader.at_end() || has_note != (version == kNotedRecordVersion) ||
+  if (version >= kNotedRecordVersion) record.note = reader.text();
+  if (reader.ok() && version == kExtendedRecordVersion) TRY(read_extension(reader, record));
+  if (!reader.at_end() || record.note.size() > kNoteBytesMax || version != version_of(record) ||
       decoded.tail_count > kTailPageCountMax || record.page_count > kSnapshotPageCountMax ||
       !are_indexes(record.dropped_pages, record.page_count)) {
     return Error(ErrorCode::Corrupted, "the record of a snapshot is damaged");

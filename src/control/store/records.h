@@ -10,12 +10,18 @@
 
 namespace quire::store {
 
+using control::AdapterRun;
 using control::PageName;
 using control::PageNameSpace;
+using control::ScaledAdapter;
 using inference::TokenId;
 
 inline constexpr std::uint64_t kPageBytesMax = std::uint64_t{1} << 30;
-inline constexpr std::uint32_t kViewBytesMax = 3584;       // Of one page.
+inline constexpr std::uint32_t kViewBytesMax = 3584;  // Of one page.
+// Of one page: view, media and adapters share what a page's header has left.
+inline constexpr std::uint32_t kPageExtrasBytesMax = 3680;
+inline constexpr std::uint32_t kAdapterNameBytesMax = 255;
+inline constexpr std::uint32_t kSnapshotAdapterCountMax = 4096;
 inline constexpr std::uint32_t kSpaceTextBytesMax = 1024;  // numerics_id, rope.
 inline constexpr std::uint32_t kSnapshotNameBytesMax = 255;
 inline constexpr std::uint32_t kTenantBytesMax = 255;
@@ -38,20 +44,50 @@ struct PageRecord {
   PageName parent{};            // The root's name for the first page of a context.
   std::vector<TokenId> tokens;  // At most page_size; as many positions.
   std::vector<std::uint32_t> positions;
-  std::vector<std::uint8_t> view;  // The mask where it is not plain causal, as the name has it.
-  bool is_opaque = false;          // Its name says nothing about its content.
+  std::vector<std::uint8_t> view;     // The mask where it is not plain causal, as the name has it.
+  std::vector<std::uint8_t> media{};  // Digests behind slots without a token, as the name has them.
+  std::vector<AdapterRun>
+      adapters{};          // Under which its tokens were appended, as the name has them.
+  bool is_opaque = false;  // Its name says nothing about its content.
   // page_space.page_bytes bytes. Empty: a link, which keeps the name and tokens of a page that was
   // dropped from its context because nothing can see it any more.
   std::vector<std::byte> kv;
 };
+
+// What a page is named by, as long as the record is there.
+inline control::PageContent content_of(const PageRecord& page) {
+  return {.tokens = page.tokens,
+          .positions = page.positions,
+          .mask = page.view,
+          .media = page.media,
+          .adapters = page.adapters};
+}
 
 // A working page at the end of a context, at most as full as page_size.
 struct TailPage {
   std::vector<TokenId> tokens;
   std::vector<std::uint32_t> positions;
   std::vector<std::uint8_t> view;
+  std::vector<std::uint8_t> media{};
+  std::vector<AdapterRun> adapters{};
   std::uint32_t written_count = 0;  // Tokens whose keys and values are in `kv`.
   std::vector<std::byte> kv;        // page_space.page_bytes bytes.
+};
+
+// An adapter of a snapshot, and how it was called when the snapshot was saved.
+struct NamedAdapter {
+  Digest digest{};
+  std::string name;
+  bool operator==(const NamedAdapter&) const = default;
+};
+
+// Under which adapters the tokens of a snapshot were appended. All empty: under none.
+struct SnapshotAdapters {
+  std::vector<NamedAdapter> named;      // All that `runs` and `in_force` have, by rising digest.
+  std::vector<AdapterRun> runs;         // Over its logical slots, those of queued tokens too.
+  std::vector<ScaledAdapter> in_force;  // For tokens to come.
+  bool is_base() const { return named.empty(); }
+  bool operator==(const SnapshotAdapters&) const = default;
 };
 
 struct SnapshotRecord {
@@ -70,6 +106,7 @@ struct SnapshotRecord {
   std::vector<std::uint32_t> queued_positions;  // Empty, or one for each queued token.
   std::vector<std::byte> context_state;         // Opaque: dropped ranges and the like.
   std::string note;                             // Opaque: what the program kept with the context.
+  SnapshotAdapters adapters{};
 };
 
 // What list() says of a snapshot.

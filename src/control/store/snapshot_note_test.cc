@@ -133,10 +133,10 @@ TEST_F(Notes, ADamagedNoteIsRefused) {
   EXPECT_EQ(code_of(decode_record(with_note(std::string(kNoteBytesMax + 1, 'n')))),
             ErrorCode::Corrupted);
   std::vector<std::byte> later = whole;
-  later[0] = std::byte{3};
+  later[0] = std::byte{4};
   const Result<DecodedRecord> refused = decode_record(later);
   ASSERT_EQ(code_of(refused), ErrorCode::NotSupported);
-  EXPECT_EQ(refused.error().message(), "a snapshot of format version 3; this build reads 1 and 2");
+  EXPECT_EQ(refused.error().message(), "a snapshot of format version 4; this build reads 1 to 3");
 }
 
 TEST_F(Notes, AreNotReadToListSnapshotsOrToCollect) {

@@ -103,6 +103,8 @@ Result<void> SnapshotStore::plan_tail(Space& space, const SnapshotRecord& record
                                .tokens = tail.tokens,
                                .positions = tail.positions,
                                .view = tail.view,
+                               .media = tail.media,
+                               .adapters = tail.adapters,
                                .is_opaque = false,
                                .kv = tail.kv},
                       .is_tail = true,

@@ -84,6 +84,8 @@ Result<void> SnapshotStore::read_tail(Space& space, std::span<const PageRow> pag
     record.tail[index] = {.tokens = std::move(stored.page.tokens),
                           .positions = std::move(stored.page.positions),
                           .view = std::move(stored.page.view),
+                          .media = std::move(stored.page.media),
+                          .adapters = std::move(stored.page.adapters),
                           .written_count = stored.written_count,
                           .kv = std::move(stored.page.kv)};
   }

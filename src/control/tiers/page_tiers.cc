@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
+#include "control/store/page_image.h"
 
 namespace quire::control {
 namespace {
@@ -71,7 +72,10 @@ bool PageTiers::is_to_be_read(NodeId node) const {
 
 bool PageTiers::fits_disk(NodeId node) const {
   const PageTrie& trie = cache_.trie();
-  return trie.mask(node).size() <= options_.disk_view_bytes_max && trie.is_recordable(node);
+  const std::size_t view_bytes = trie.mask(node).size();
+  return view_bytes <= options_.disk_view_bytes_max &&
+         store::page_extras_bytes(view_bytes, trie.media(node).size(), trie.adapters(node)) <=
+             store::kPageExtrasBytesMax;
 }
 
 void PageTiers::touch(NodeId node) {
