@@ -19,6 +19,8 @@ enum class Fault : std::uint8_t {
   NameWithoutPosition,     // of where its tokens are,
   NameWithoutDomain,       // of who may share it,
   NameWithoutAdapter,      // or of the adapters that it was computed under.
+  AdapterRunOffByOne,      // A page is named as if its adapters began a slot later.
+  AdapterScaleOfAnother,   // A row is computed with the scale of another row of the batch.
   CompareSkipped,          // A hash that is equal is believed.
   FreedWithoutFence,       // A page is free while a batch may still touch it.
   SealedPageWritten,       // A context writes into a page that another one reads.

@@ -39,7 +39,9 @@ class Guest {
                broker_,
                launcher_,
                0,
-               nullptr},
+               nullptr,
+               nullptr,
+               harness.catalog},
         state_(parts_,
                hostcalls::GuestIdentity{harness.start(tenant, limits), tenant, {}, {}, limits}),
         host_(hostcalls::host_functions(), &state_, 1u << 16) {

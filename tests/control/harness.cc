@@ -37,10 +37,11 @@ Harness::Harness(Options options) : inbox(wakeup), device(fill(options.device), 
     disk.emplace(*options.files, open_store(options, wall_clock), inbox, clock);
     options.controller.disk = &*disk;
   }
-  std::vector<ServedModel> models{{.backend = &device}};
+  adapters.all = options.adapters;
+  std::vector<ServedModel> models{{.backend = &device, .adapters = &adapters}};
   if (options.has_second_model) {
     second_device.emplace(fill(options.device), inbox);
-    models.push_back({.backend = &*second_device});
+    models.push_back({.backend = &*second_device, .adapters = &adapters});
   }
   controller = make_controller(std::move(models), options.controller, inbox, *this, wakeup, clock);
 }

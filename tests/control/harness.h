@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "control/api/adapter_catalog.h"
+#include "control/api/adapter_directory.h"
 #include "control/controller/controller.h"
 #include "control/store/disk_thread.h"
 #include "control/store/simulated_file_system.h"
@@ -16,6 +18,19 @@
 namespace quire::control {
 
 using Answers = std::map<std::pair<InstanceId, FutureId>, Result<AnswerBody>>;
+
+// Adapters that every tenant may use.
+class LoadedAdapters final : public AdapterDirectory {
+ public:
+  std::vector<std::shared_ptr<const inference::Adapter>> all;
+  std::shared_ptr<const inference::Adapter> find(TenantId, ModelIndex,
+                                                 const Digest& digest) const override {
+    for (const auto& each : all) {
+      if (each->digest() == digest) return each;
+    }
+    return nullptr;
+  }
+};
 
 class Harness final : public AnswerSink {
  public:
@@ -29,6 +44,7 @@ class Harness final : public AnswerSink {
     ControllerOptions controller{.miss_count_max = 64};
     store::SimulatedFileSystem* files = nullptr;              // Where snapshots go; null: nowhere.
     std::uint64_t tenant_bytes_max = std::uint64_t{1} << 30;  // Of snapshots.
+    std::vector<std::shared_ptr<const inference::Adapter>> adapters{};
     bool has_second_model = false;  // ModelIndex{1}, on a device of its own that takes turns.
   };
 
@@ -81,6 +97,8 @@ class Harness final : public AnswerSink {
   inference::SimulatedBackend device;
   std::optional<inference::SimulatedBackend> second_device;
   ManualWallClock wall_clock;
+  LoadedAdapters adapters;
+  const AdapterCatalog* catalog = nullptr;  // What guests choose from by name; null: nothing.
   std::optional<store::InlineDisk> disk;
   std::unique_ptr<Controller> controller;
   Answers answers;

@@ -11,6 +11,8 @@
 #include <numeric>
 #include <vector>
 
+#include "control/device_mix.h"
+
 namespace quire::test {
 
 using Sequence = std::vector<std::uint32_t>;
@@ -23,20 +25,42 @@ struct Drop {
   auto operator<=>(const Drop&) const = default;
 };
 
+// Tokens from `first` on are of this set of adapters (digest_of_set(); 0: the base model).
+struct Switch {
+  std::uint32_t first = 0;
+  std::uint64_t set = 0;
+};
+
 // A token's keys and values.
 struct Slot {
   bool is_written = false;
   std::uint32_t position = 0;
   std::uint64_t input = 0;
   std::uint64_t context = 0;  // What its token saw, and what it is.
+  std::uint64_t set = 0;      // Of adapters, which `input` has in it.
 };
 
 struct Content {
   Sequence tokens{};
   std::vector<Drop> drops{};  // By rising `written`.
   std::vector<Slot> given{};  // Of the first tokens, if they were not computed here but handed in.
+  std::vector<Switch> switches{};  // Of adapters, by rising `first`.
 
   std::uint32_t length() const { return static_cast<std::uint32_t>(tokens.size()); }
+
+  // Of the token at `slot`, or of the next one.
+  std::uint64_t set_of(std::uint32_t slot) const {
+    std::uint64_t set = 0;
+    for (const Switch& each : switches) {
+      if (each.first <= slot) set = each.set;
+    }
+    return set;
+  }
+  // Tokens appended from now on are of `set`.
+  void use(std::uint64_t set) {
+    std::erase_if(switches, [this](const Switch& each) { return each.first >= length(); });
+    switches.push_back({length(), set});
+  }
 
   // Whether a token at `at`, the next to be written or a later one, sees `slot`.
   bool sees(std::uint32_t at, std::uint32_t slot) const {
@@ -47,7 +71,9 @@ struct Content {
 
   // Ends at `end` now; what was dropped stays dropped.
   void cut(std::uint32_t end) {
+    const std::uint64_t in_force = set_of(length());
     tokens.resize(end);
+    use(in_force);
     given.resize(std::min<std::size_t>(given.size(), end));
     for (Drop& drop : drops) {
       drop.written = std::min(drop.written, end);
@@ -70,23 +96,14 @@ struct Content {
   }
 };
 
-inline constexpr std::uint64_t kDeviceSeed = 1;  // Of SimulatedBackendOptions.
-
-inline std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
+inline std::uint64_t under(std::uint64_t input, std::uint64_t set) {
+  return set == 0 ? input : mix(input, set);
 }
-inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  return mix(mix(a) ^ b);
+inline std::uint64_t input_of_token(std::uint32_t token, std::uint64_t set = 0) {
+  return under(mix(kDeviceSeed, token), set);
 }
-
-inline std::uint64_t input_of_token(std::uint32_t token) {
-  return mix(kDeviceSeed, token);
-}
-inline std::uint64_t input_of_output(std::uint64_t output) {
-  return mix(kDeviceSeed + 1, output);
+inline std::uint64_t input_of_output(std::uint64_t output, std::uint64_t set = 0) {
+  return under(mix(kDeviceSeed + 1, output), set);
 }
 
 enum class Layer : std::uint8_t { Inputs, Contexts };
@@ -116,7 +133,10 @@ inline std::vector<Slot> slots_of(const Content& content) {
   std::vector<Slot> slots = content.given;
   slots.resize(content.length());
   for (auto at = static_cast<std::uint32_t>(content.given.size()); at < slots.size(); ++at) {
-    slots[at] = {.is_written = true, .position = at, .input = input_of_token(content.tokens[at])};
+    slots[at] = {.is_written = true,
+                 .position = at,
+                 .input = input_of_token(content.tokens[at], content.set_of(at)),
+                 .set = content.set_of(at)};
     slots[at].context =
         attend(slots[at].input, at, seen_at(content, slots, at, at + 1), Layer::Inputs);
   }
@@ -127,7 +147,7 @@ inline std::vector<Slot> slots_of(const Content& content) {
 inline std::uint64_t output_after(const Content& content) {
   const std::uint32_t length = content.length();
   const std::vector<Slot> slots = slots_of(content);
-  return attend(input_of_token(content.tokens.back()), length - 1,
+  return attend(input_of_token(content.tokens.back(), content.set_of(length - 1)), length - 1,
                 seen_at(content, slots, length, length), Layer::Contexts);
 }
 
@@ -142,6 +162,7 @@ struct Row {
   std::uint64_t input = 0;
   std::uint32_t position = 0;
   std::size_t own = kNowhere;
+  std::uint64_t set = 0;  // Of adapters, which `input` has in it.
   static constexpr std::size_t kNowhere = ~std::size_t{0};
 };
 
@@ -156,6 +177,7 @@ inline std::vector<std::uint64_t> forward_pass(const std::vector<Row>& rows,
     own.is_written = true;
     own.position = row.position;
     own.input = row.input;
+    own.set = row.set;
   }
   const auto seen_by = [&](std::size_t index) {
     const Row& row = rows[index];

@@ -63,6 +63,7 @@ Knobs Knobs::of_seed(std::uint64_t seed) {
 }
 
 PageProgram::PageProgram(const Knobs& knobs, std::uint64_t seed) : knobs_(knobs), random_(seed) {
+  make_adapters();
   new_machine();
 }
 
@@ -79,6 +80,7 @@ Harness::Options PageProgram::options() {
   options.device.fail_pass = failing(knobs_.failure_percent, "a pass that failed");
   add_tiers(options);
   options.files = &files_;
+  options.adapters = adapters_;
   options.tenant_bytes_max = knobs_.tenant_bytes_max;
   options.has_second_model = true;
   options.controller.dispatch = knobs_.dispatch;

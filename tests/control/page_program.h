@@ -22,31 +22,9 @@
 
 #include "control/harness.h"
 #include "control/naive_model.h"
+#include "control/page_program_knobs.h"
 
 namespace quire::control {
-
-struct Knobs {
-  std::uint32_t page_size = 16;
-  std::uint32_t page_count = 64;
-  std::uint32_t row_count_max = 64;
-  std::uint32_t prefill_row_budget = 16;
-  DispatchPolicy dispatch{};
-  std::uint32_t sequence_count = 64;
-  std::uint32_t hash_bits = 64;
-  std::uint32_t failure_percent = 0;                        // Of passes.
-  std::uint64_t tenant_bytes_max = std::uint64_t{1} << 30;  // Of snapshots.
-  std::uint32_t host_page_count = 0;                        // Pages that the tiers of a model hold,
-  std::uint32_t disk_page_count = 0;                        // in host memory and on disk.
-  TierChoice tier_choice = TierChoice::Restore;
-  std::uint32_t transfer_failure_percent = 0;  // Of pages on their way to and from them.
-  bool has_pages_by_hand = true;  // They stay in the pool, and leave little of a small one.
-  int step_count = 200;
-
-  static Knobs of_seed(std::uint64_t seed);
-  bool has_tiers() const { return host_page_count + disk_page_count > 0; }
-};
-
-using Coverage = std::map<std::string, std::uint64_t>;
 
 class PageProgram {
  public:
@@ -190,6 +168,9 @@ class PageProgram {
   void rewind(Guest& guest, Chain& chain);
   void drop_range(Guest& guest);
   void splice(Guest& guest);
+  void use_adapters(Guest& guest);
+  void make_adapters();
+  static std::uint64_t digest_of(const AdapterSetRef& set);
   void use_working_pages(Guest& guest);
   void hint(Guest& guest);
   void drop(Guest& guest);
@@ -298,6 +279,9 @@ class PageProgram {
 
   const Knobs knobs_;
   std::mt19937_64 random_;
+  // Sets of adapters that guests use, the first of which is none.
+  std::vector<AdapterSetRef> sets_;
+  std::vector<std::shared_ptr<const inference::Adapter>> adapters_;
   store::SimulatedFileSystem files_;
   std::uint64_t wall_ms_ = 1'000'000;
   std::optional<Harness> machine_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "control/page_program.h"
+#include "support/small_adapter.h"
 
 namespace quire::control {
 
@@ -138,6 +139,33 @@ void PageProgram::splice(Guest& guest) {
   const Sequence tokens(source.content.tokens.begin() + begin, source.content.tokens.begin() + end);
   add(chain, tokens);
   if (chain.is_known) expect(guest, future, chain, Expected::Kind::Edited);
+}
+
+// Few sets of two adapters, so that contexts meet under them.
+void PageProgram::make_adapters() {
+  for (std::uint32_t seed = 1; seed <= 2; ++seed) {
+    adapters_.push_back(inference::small_adapter(inference::simulated_model(), seed));
+  }
+  const ChosenAdapter one{.name = "one", .adapter = adapters_[0], .scale = 1.0f};
+  const ChosenAdapter half{.name = "one", .adapter = adapters_[0], .scale = 0.5f};
+  const ChosenAdapter none{.name = "one", .adapter = adapters_[0], .scale = -0.0f};
+  const ChosenAdapter other{.name = "other", .adapter = adapters_[1], .scale = 1.5f};
+  sets_.push_back(nullptr);
+  for (std::vector<ChosenAdapter> chosen :
+       {std::vector{one}, {half}, {other}, {other, half}, {none, other}, {none}}) {
+    sets_.push_back(make_adapter_set(std::move(chosen)).value());
+  }
+}
+
+std::uint64_t PageProgram::digest_of(const AdapterSetRef& set) {
+  return set == nullptr ? 0 : test::digest_of_set(set->set);
+}
+
+void PageProgram::use_adapters(Guest& guest) {
+  Chain& chain = some_chain(guest);
+  const AdapterSetRef& set = some(sets_);
+  machine_->send(guest.id, ContextUseAdapters{chain.id, set}, false);
+  chain.content.use(digest_of(set));
 }
 
 // The published operations on the tail, one after another, in a pool with room.

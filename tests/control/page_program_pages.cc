@@ -25,6 +25,7 @@ struct PageProgram::Pass {
   std::vector<std::uint32_t> inputs;
   std::vector<std::uint32_t> outputs;
   std::vector<std::uint8_t> mask;
+  AdapterSetRef set;
   std::size_t listed_count() const { return input_pages.size() + output_pages.size(); }
   // [inputs][page_size * table()]: of two columns either shows the slot.
   std::vector<std::uint8_t> folded_mask(std::uint32_t page_size) const {
@@ -137,6 +138,7 @@ void PageProgram::write_page(Guest& guest) {
   pass.guest = &guest;
   pass.output_pages = {static_cast<std::uint32_t>(count_before)};
   const std::uint32_t first = below(2) * knobs_.page_size;
+  if (below(3) == 0) pass.set = some(sets_);
   const auto count = static_cast<std::uint32_t>(guest.embeds.size());
   for (std::uint32_t index = 0; index < std::min(count, knobs_.page_size); ++index) {
     embed_text(guest, guest.embeds[index], first + index);
@@ -181,6 +183,7 @@ PageProgram::Pass PageProgram::some_pass(Guest& guest) {
   const std::uint32_t count = 1 + below(3);
   for (std::uint32_t index = 0; index < count; ++index) pass.inputs.push_back(below(5));
   pass.outputs = some_of(guest.embeds.size(), below(count + 1), random_);
+  if (below(3) == 0) pass.set = some(sets_);
   if (below(4) != 0) return pass;
   std::size_t entries = count * pass.listed_count() * knobs_.page_size;
   if (below(8) == 0) ++entries;  // Too long.
@@ -250,9 +253,10 @@ void PageProgram::take_pass(Pass& pass) {
   std::vector<Row> rows;
   for (std::size_t index = 0; index < pass.inputs.size(); ++index) {
     const Embed& input = guest.embeds[pass.inputs[index]];
-    Row row{
-        .input = input.kind == EmbedKind::Token ? input.value : test::input_of_output(input.value),
-        .position = input.position};
+    const std::uint64_t set = digest_of(pass.set);
+    const std::uint64_t value =
+        input.kind == EmbedKind::Token ? input.value : test::input_of_output(input.value);
+    Row row{.input = test::under(value, set), .position = input.position, .set = set};
     if (!pass.output_pages.empty()) {
       row.own = free[index];
     } else if (pass.mask.empty()) {  // They see one another, and leave nothing.
@@ -279,9 +283,9 @@ void PageProgram::forward_pages(Guest& guest) {
 void PageProgram::issue_pass(Pass pass) {
   Guest& guest = *pass.guest;
   const FutureId future = machine_->send(
-      guest.id,
-      Forward{guest.queue, pass.page_ids(pass.input_pages), pass.embed_ids(pass.inputs),
-              pass.page_ids(pass.output_pages), pass.embed_ids(pass.outputs), pass.mask, false});
+      guest.id, Forward{guest.queue, pass.page_ids(pass.input_pages), pass.embed_ids(pass.inputs),
+                        pass.page_ids(pass.output_pages), pass.embed_ids(pass.outputs), pass.mask,
+                        false, pass.set});
   std::optional<ErrorCode> refusal = refusal_of(pass);
   if (!refusal && is_fallible()) {  // Pages of the pass's own may not be there.
     settle_with(guest.id, future);

@@ -383,7 +383,11 @@ void PageProgram::make_from_pages(Guest& guest) {
   const Forked answer = machine_->get<Forked>(guest.id, future);
   ASSERT_EQ(answer.child, made.id);
   ASSERT_EQ(answer.counters.seq_len, body.tokens.size());
+  for (std::uint32_t slot = 0; slot < made.content.given.size(); ++slot) {
+    made.content.switches.push_back({slot, made.content.given[slot].set});
+  }
   made.content.tokens = body.tokens;
+  made.content.use(0);
   for (test::Drop& drop : made.content.drops) drop.written = answer.counters.seq_len;
   guest.chains.push_back(std::move(made));
 }

@@ -80,6 +80,7 @@ std::vector<PageProgram::Operation> PageProgram::operations() {
           {"rewind", 4, &P::rewind},
           {"drop_range", 6, &P::drop_range},
           {"splice", 2, &P::splice},
+          {"use of adapters", 4, &P::use_adapters},
           {"working pages", 1, &P::use_working_pages},
           {"hint", 2, &P::hint},
           {"drop", 2, &P::drop},

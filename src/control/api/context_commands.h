@@ -111,6 +111,8 @@ struct ContextFromPages {
 };
 // Whether tokens may be further from their oldest visible key than the model's context length.
 struct ContextBeyond { ObjectId context{}; bool is_allowed = false; };
+// Tokens that are appended from now on are computed under `set`; null: under none.
+struct ContextUseAdapters { ObjectId context{}; AdapterSetRef set{}; };
 struct ContextDrop { ObjectId context{}; };
 // clang-format on
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "control/api/adapter_runs.h"
 #include "control/api/types.h"
 
 namespace quire::control {
@@ -40,6 +41,7 @@ struct Forward {
   std::vector<ObjectId> output_embeds;            // At most as many as input_embeds.
   std::vector<std::uint8_t> mask;              // Empty, or [input_embeds][page_size * (both lists)].
   bool beyond_context = false;
+  AdapterSetRef adapters{};                       // Under which its rows are computed.
 };
 
 struct MaskPage {

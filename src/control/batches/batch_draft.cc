@@ -1,6 +1,9 @@
 #include "control/batches/batch_draft.h"
 
+#include <algorithm>
+
 #include "base/planted_fault.h"
+#include "control/objects/adapter_set.h"
 
 namespace quire::control {
 
@@ -19,6 +22,21 @@ BatchDraft::BatchDraft(Replica& replica, BatchId id, BatchBuffers buffers, const
   batch_.model = inference::ModelId{static_cast<std::uint32_t>(replica.index)};
   flight_.clear();
   flight_.id = id;
+}
+
+std::uint32_t BatchDraft::adapters_of(const AdapterSetRef& set) {
+  if (set == nullptr) return inference::kNoAdapters;
+  const auto same = std::find_if(adapters_.begin(), adapters_.end(), [&](const auto& each) {
+    if (is_planted(Fault::AdapterScaleOfAnother)) {
+      return std::ranges::equal(each->set, set->set, {}, &ScaledAdapter::digest,
+                                &ScaledAdapter::digest);
+    }
+    return each == set || each->set == set->set;
+  });
+  if (same != adapters_.end()) return static_cast<std::uint32_t>(same - adapters_.begin());
+  adapters_.push_back(set);
+  batch_.adapter_sets.push_back(set->weights);
+  return static_cast<std::uint32_t>(adapters_.size()) - 1;
 }
 
 bool BatchDraft::is_empty() const {

@@ -71,6 +71,8 @@ class BatchDraft {
   // --- Passes ---
   PassRecord& begin_pass(PassOwner& owner, Operation& operation);
   void add_row(const inference::Row& row) { batch_.rows.push_back(row); }
+  // What rows say that are computed under `set`.
+  std::uint32_t adapters_of(const AdapterSetRef& set);
   // The output of the row, one of the pass that was begun last, goes to `embed`.
   void want_output(EmbedObject& embed, std::uint32_t row);
   // Its rows are there, the last ones of the batch: charged to the operation's tenant.
@@ -108,8 +110,9 @@ class BatchDraft {
   const Limits limits_;
   inference::Batch batch_;
   Flight flight_;
-  PrefillBudget budget_;        // What is left of it.
-  bool is_prefilling_ = false;  // Rows that are added now are of prefill.
+  std::vector<AdapterSetRef> adapters_;  // Those of batch_.adapter_sets.
+  PrefillBudget budget_;                 // What is left of it.
+  bool is_prefilling_ = false;           // Rows that are added now are of prefill.
   std::uint32_t lookups_left_;
   std::uint32_t commands_left_;
   const std::uint32_t device_row_limit_;

@@ -153,6 +153,10 @@ void push_dropped(Context& context, ModelResources& resources, NodeId node) {
   ++context.committed_count;
 }
 
+void forget_adapters(Context& context, std::uint32_t page_size) {
+  context.adapters.cut(context.committed_count * page_size + tail_token_count(context));
+}
+
 // The first `page_count` pages of the tail's tokens are the trie's now.
 void forget_tokens(Context& context, std::uint32_t page_size, std::uint32_t page_count) {
   constexpr std::size_t kCompactBeyond = 4096;
@@ -267,6 +271,16 @@ std::uint64_t length_of(const Context& context, const ModelResources& resources)
 
 }  // namespace
 
+// The next token is of the adapters in force.
+static void note_appended(Context& context, const ModelResources& resources) {
+  context.adapters.extend(static_cast<std::uint32_t>(held_token_count(context, resources)),
+                          context.adapters_in_force);
+}
+
+void use_adapters(Context& context, AdapterSetRef set) {
+  context.adapters_in_force = std::move(set);
+}
+
 void append_tokens(Context& context, const ModelResources& resources,
                    std::span<const std::uint32_t> tokens) {
   const std::uint64_t held = length_of(context, resources);
@@ -275,6 +289,7 @@ void append_tokens(Context& context, const ModelResources& resources,
   const std::uint64_t kept_max = length_max(context, resources) + 1;
   const std::uint64_t room = context.overflow_count > 0 || held > kept_max ? 0 : kept_max - held;
   const std::size_t kept = static_cast<std::size_t>(std::min<std::uint64_t>(room, tokens.size()));
+  if (kept > 0) note_appended(context, resources);
   for (std::size_t index = 0; index < kept; ++index)
     context.tokens.push_back(TokenId{tokens[index]});
   context.overflow_count += tokens.size() - kept;
@@ -566,6 +581,7 @@ void begin_flight(Context& context, ModelResources& resources, std::uint32_t cou
   context.is_in_flight = true;
   context.flight_count = count;
   claim_pages(context, resources, context.written_count + count);
+  if (!drafts.empty()) note_appended(context, resources);
   context.tokens.insert(context.tokens.end(), drafts.begin(), drafts.end());
   context.flight_count += static_cast<std::uint32_t>(drafts.size());
 }
@@ -640,6 +656,7 @@ void end_flight(Context& context, ModelResources& resources, PageLedger& ledger,
   QUIRE_CHECK(rejected_count <= context.flight_count, "X4");
   context.tokens.resize(context.tokens.size() - rejected_count);
   context.flight_count -= rejected_count;
+  if (rejected_count > 0) forget_adapters(context, page_size);
   if (!is_written) {
     if (!is_planted(Fault::ClaimKeptAfterFailure)) lapse_claims(context, resources);
     context.flight_count = 0;

@@ -24,6 +24,7 @@
 //       those that are.
 //   X8  The device has no more entries of the table than there are; of a suspended context, whose
 //       pages may come back to other places, it has no table.
+//   X9  Each committed page is named by the adapters that the context has for its slots.
 #include <cstdint>
 #include <span>
 
@@ -47,6 +48,9 @@ ContextCounters counters_of(const Context& context, std::uint32_t page_size);
 // computing either is an error.
 void append_tokens(Context& context, const ModelResources& resources,
                    std::span<const std::uint32_t> tokens);
+
+// Tokens that are queued from now on are of these adapters; null: of none.
+void use_adapters(Context& context, AdapterSetRef set);
 
 // Whether more is queued than the context may hold: computing it is an error.
 bool is_overfull(const Context& context, const ModelResources& resources);
@@ -134,6 +138,8 @@ Result<void> truncate_page_tokens(Context& context, const ModelResources& resour
 // it has besides: written tokens of its tail, and those that were queued. `ticket`: of the snapshot
 // that it was taken from, or none.
 void begin_opening(Context& context);
+// What the snapshot says of the tokens that it will have.
+void set_adapters(Context& context, SlotAdapters<AdapterSetRef> adapters, AdapterSetRef in_force);
 void finish_opening(Context& context, const store::SnapshotRecord& record, store::TicketId ticket);
 // What was swapped out is on its way back: nothing else may touch it.
 void begin_swap_in(Context& context);

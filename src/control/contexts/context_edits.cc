@@ -72,8 +72,9 @@ void part_chain(Context& context, ModelResources& resources, PageLedger& ledger)
   move_anchor(context, resources, ledger, node, first);
 }
 
-void clear_queue(Context& context, std::uint32_t written_count) {
+void clear_queue(Context& context, std::uint32_t page_size, std::uint32_t written_count) {
   context.tokens.resize(context.token_first + written_count);
+  forget_adapters(context, page_size);
   context.written_count = written_count;
   context.overflow_count = 0;
 }
@@ -81,7 +82,10 @@ void clear_queue(Context& context, std::uint32_t written_count) {
 // Takes written tokens of the tail back, from `written_count` on; what is queued moves up.
 void cut_written(Context& context, std::uint32_t page_size, std::uint32_t written_count) {
   const auto first = context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first);
+  const std::uint32_t base = context.committed_count * page_size;
+  context.adapters.erase(base + written_count, base + context.written_count);
   context.tokens.erase(first + written_count, first + context.written_count);
+  forget_adapters(context, page_size);
   context.written_count = written_count;
   const std::uint32_t length = seq_len(context, page_size);
   context.view.truncate(length);
@@ -106,6 +110,8 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
   child.anchor = context.anchor;
   child.anchor_count = context.anchor_count;
   child.view = context.view;
+  child.adapters = context.adapters;
+  child.adapters_in_force = context.adapters_in_force;
   child.has_unnamed_start = context.has_unnamed_start;
   child.has_opaque_page = context.has_opaque_page;
   child.is_suspended = context.is_suspended;
@@ -158,6 +164,7 @@ Result<void> truncate_context(Context& context, ModelResources& resources, PageL
   const auto rest = static_cast<std::uint32_t>(token_count - overflow);
   const std::uint32_t queued = std::min(queued_count(context), rest);
   context.tokens.resize(context.tokens.size() - queued);
+  forget_adapters(context, page_size);
   context.lost_count -= std::min(context.lost_count, queued - std::min(own, queued));
   if (rest > queued) {
     cut_written(context, page_size, context.written_count - (rest - queued));
@@ -181,6 +188,7 @@ Result<void> rewind_queue(Context& context, std::uint32_t page_size, std::uint32
   context.tokens.resize(
       std::min(context.tokens.size(),
                context.token_first + length - std::size_t{context.committed_count} * page_size));
+  forget_adapters(context, page_size);
   context.lost_count = std::min(context.lost_count, length - written);
   return {};
 }
@@ -231,6 +239,7 @@ void rewind_committed(Context& context, ModelResources& resources, PageLedger& l
   // What an opaque page holds has no name in part either.
   context.has_unnamed_start = rest > 0 && (!is_cut_held || cache.trie().is_opaque(cut));
   context.view.rewind(length, kept * page_size, mask);
+  forget_adapters(context, page_size);
   context.table_clean_count = std::min(context.table_clean_count, kept);
 }
 
@@ -251,7 +260,7 @@ Result<void> rewind_context(Context& context, ModelResources& resources, PageLed
   context.lost_count = 0;
   const std::uint32_t kept = length / page_size;
   if (kept >= context.committed_count) {
-    clear_queue(context, context.written_count);
+    clear_queue(context, page_size, context.written_count);
     cut_written(context, page_size, length - context.committed_count * page_size);
     trim_tail(context, resources, ledger);
     return {};
@@ -422,6 +431,8 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
   context.written_count = context.flight_count = 0;
   context.overflow_count = 0;
   context.view = {};
+  context.adapters = {};
+  context.adapters_in_force = nullptr;
   context.lost_count = 0;
   context.has_unnamed_start = context.has_opaque_page = false;
   context.is_in_flight = context.is_opening = context.is_suspended = false;
@@ -429,6 +440,11 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
 
 void begin_opening(Context& context) {
   context.is_opening = true;
+}
+
+void set_adapters(Context& context, SlotAdapters<AdapterSetRef> adapters, AdapterSetRef in_force) {
+  context.adapters = std::move(adapters);
+  context.adapters_in_force = std::move(in_force);
 }
 
 void finish_opening(Context& context, const store::SnapshotRecord& record, store::TicketId ticket) {

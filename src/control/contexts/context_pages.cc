@@ -34,6 +34,13 @@ void share_node(PageObject& page, ModelResources& resources, NodeId node,
   describe(page, cache.trie().positions(node), written_count, visible);
 }
 
+void describe_adapters(const Context& context, PageObject& page, std::uint32_t slot_first) {
+  if (context.adapters.is_base()) return;
+  for (std::uint32_t slot = 0; slot < page.positions.size(); ++slot) {
+    page.set_adapters(slot, context.adapters.at(slot_first + slot));
+  }
+}
+
 // The partly filled page that the next token goes to.
 void share_tail(Context& context, PageObject& page, ModelResources& resources,
                 std::uint32_t visible) {
@@ -130,6 +137,7 @@ class Adoption {
       : context_(context), resources_(resources), ledger_(ledger), copies_(copies) {}
 
   void attach(const PageObject& page, std::span<const TokenId> tokens) {
+    take_adapters(page, tokens.size());
     if (tokens.size() == page_size_of(resources_)) {
       hold_committed(context_, resources_, page.node);
       push_committed(context_, resources_, ledger_, page.node);
@@ -147,6 +155,7 @@ class Adoption {
   }
 
   void copy(const PageObject& page, std::span<const TokenId> tokens) {
+    take_adapters(page, tokens.size());
     PageCache& cache = resources_.cache;
     const std::uint32_t page_size = page_size_of(resources_);
     std::vector<PageId> own;
@@ -157,13 +166,22 @@ class Adoption {
       begin_tail(own.front(), tokens);
       return;
     }
-    const PageContent content{.tokens = tokens, .positions = page.positions};
+    const std::uint32_t slot_first = context_.committed_count * page_size;
+    const std::vector<AdapterRun> adapters =
+        context_.adapters.of(slot_first, slot_first + page_size);
+    const PageContent content{.tokens = tokens, .positions = page.positions, .adapters = adapters};
     const NodeId node =
         cache.commit(own.front(), context_.head, content, HoldKind::Chain, /*is_opaque=*/true);
     push_committed(context_, resources_, ledger_, node);
   }
 
  private:
+  void take_adapters(const PageObject& page, std::size_t slot_count) {
+    const std::uint32_t first = context_.committed_count * page_size_of(resources_);
+    for (std::uint32_t slot = 0; slot < slot_count; ++slot) {
+      context_.adapters.extend(first + slot, page.adapters_of(slot));
+    }
+  }
   void begin_tail(PageId page, std::span<const TokenId> tokens) {
     ledger_.acquire(page);
     context_.tail.assign(1, page);
@@ -221,6 +239,7 @@ SharedPages share_pages(Context& context, ModelResources& resources, PageLedger&
     } else {
       share_tail(context, page, resources, visible);
     }
+    describe_adapters(context, page, index * page_size);
     ledger.acquire(page.page);
     shared.all.push_back({.index = index, .written = page.written});
   }

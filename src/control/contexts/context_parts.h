@@ -29,6 +29,7 @@ class TailPage {
  private:
   std::array<std::uint32_t, inference::kPageSizeMax> positions_;
   std::vector<std::uint8_t> mask_;
+  std::vector<AdapterRun> adapters_;
   PageContent content_;
 };
 
@@ -49,6 +50,9 @@ inline std::uint32_t table_entry_count(const Context& context, std::uint32_t pag
   const bool has_hole = context.written_count > std::uint64_t{tail} * page_size;
   return context.committed_count + (has_hole ? divide_up(context.written_count, page_size) : tail);
 }
+
+// Of tokens that it no longer has.
+void forget_adapters(Context& context, std::uint32_t page_size);
 
 // Nothing is on its way in it, and its pages are here.
 inline bool is_idle(const Context& context) {

@@ -21,6 +21,15 @@ std::vector<NodeId> path_of(const Context& context, const PageCache& cache) {
   return path;
 }
 
+// What pages are named by is what the context says of their slots.
+void verify_adapters(const Context& context, const PageCache& cache, std::span<const NodeId> path) {
+  const std::uint32_t page_size = cache.page_size();
+  for (std::uint32_t index = 0; index < path.size(); ++index) {
+    const auto wanted = context.adapters.of(index * page_size, (index + 1) * page_size);
+    QUIRE_CHECK(std::ranges::equal(wanted, cache.trie().adapters(path[index])), "X9");
+  }
+}
+
 void verify_suspended(const Context& context, std::span<const NodeId> path) {
   QUIRE_CHECK(context.anchor == kNoNode && context.tail.empty() && context.window.empty() &&
                   context.written_count == 0 && (!context.is_in_flight || context.swapped),
@@ -89,6 +98,7 @@ void verify_context(const Context& context, const ModelResources& resources) {
   QUIRE_CHECK(context.written_count + context.flight_count + context.lost_count <=
                   tail_token_count(context) + context.flight_count,
               "X7");
+  if (!context.is_opening) verify_adapters(context, resources.cache, path);
   if (context.is_suspended) return verify_suspended(context, path);
   verify_chain(context, resources.cache, path);
   verify_tail(context, resources.cache);

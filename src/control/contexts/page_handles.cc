@@ -22,6 +22,7 @@ void describe_as(const PageObject& from, PageObject& to) {
   to.written = from.written;
   to.positions = from.positions;
   to.position_min = from.position_min;
+  to.adapters = from.adapters;
   to.view = 0xffffffffu;
   to.is_shared = true;
 }
@@ -69,6 +70,13 @@ PageCopy copy_slots(const PageObject& from, PageObject& to, const CopyPage& copy
   std::copy(positions.begin(), positions.end(), to.positions.begin() + copy.to_slot);
   for (const std::uint32_t position : positions) {
     to.position_min = std::min(to.position_min, position);
+  }
+  std::vector<AdapterSetRef> sets;
+  for (std::uint32_t slot = 0; slot < copy.slot_count; ++slot) {
+    sets.push_back(from.adapters_of(copy.from_slot + slot));
+  }
+  for (std::uint32_t slot = 0; slot < copy.slot_count; ++slot) {
+    to.set_adapters(copy.to_slot + slot, std::move(sets[slot]));
   }
   to.written |= slot_bits(copy.to_slot, copy.slot_count);
   return {.from = from.page,

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <numeric>
 #include <span>
 
+#include "base/planted_fault.h"
 #include "control/contexts/context_parts.h"
 
 namespace quire::control {
@@ -11,6 +13,14 @@ TailPage::TailPage(const Context& context, std::uint32_t page_size, std::uint32_
   content_.tokens = std::span(context.tokens).subspan(first, page_size);
   std::iota(positions_.begin(), positions_.begin() + page_size, slot_first);
   content_.positions = std::span(positions_).first(page_size);
+  if (!context.adapters.is_base()) {
+    adapters_ = context.adapters.of(slot_first, slot_first + page_size);
+    if (is_planted(Fault::AdapterRunOffByOne)) {
+      for (AdapterRun& run : adapters_)
+        run.first_slot = std::min(run.first_slot + 1, page_size - 1);
+    }
+    content_.adapters = adapters_;
+  }
   if (context.view.is_plain()) return;
   mask_ = context.view.encode(slot_first, page_size);
   content_.mask = mask_;

@@ -41,6 +41,9 @@ ModelDescription describe(const ServedModel& served) {
   }
   if (served.codec != nullptr) description.traits.push_back("tokenize");
   if (served.grammars != nullptr) description.traits.push_back("constraint");
+  if (served.adapters != nullptr && served.backend->capabilities().adapters) {
+    description.traits.push_back("adapter");
+  }
   return description;
 }
 
@@ -85,8 +88,8 @@ void add_tiers(const Replica& replica, const TierTransfers& transfers, TierStati
   sum.swap_count += replica.counts.swap_count;
 }
 
-ReplicaOptions replica_options(const ControllerOptions& options, std::size_t index,
-                               std::size_t count) {
+ReplicaOptions replica_options(const ControllerOptions& options, const ServedModel& model,
+                               std::size_t index, std::size_t count) {
   ReplicaOptions replica;
   replica.index = ModelIndex{static_cast<std::uint32_t>(index)};
   replica.disk = options.disk;
@@ -96,6 +99,7 @@ ReplicaOptions replica_options(const ControllerOptions& options, std::size_t ind
   replica.tiers.staged_bytes_max = options.staged_tier_bytes / count;
   replica.miss_count_max = options.miss_count_max;
   replica.miss_scope = options.miss_scope;
+  replica.adapters = model.adapters;
   return replica;
 }
 
@@ -134,8 +138,9 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
   for (std::size_t index = 0; index < models_.size(); ++index) {
     inference::Backend& backend = *models_[index].backend;
     descriptions_.push_back(describe(models_[index]));
-    replicas_.push_back(std::make_unique<Replica>(backend, cache_options(backend, options),
-                                                  replica_options(options, index, models_.size())));
+    replicas_.push_back(
+        std::make_unique<Replica>(backend, cache_options(backend, options),
+                                  replica_options(options, models_[index], index, models_.size())));
     schedulers_.push_back(std::make_unique<Scheduler>(*replicas_.back(), table_, matcher_jobs_,
                                                       scheduler_options(options)));
   }

@@ -11,7 +11,9 @@
 
 #include "base/result.h"
 #include "base/slab.h"
+#include "control/api/adapter_runs.h"
 #include "control/api/context_commands.h"
+#include "control/objects/adapter_set.h"
 #include "control/objects/queue_object.h"
 #include "control/pages/slot_view.h"
 #include "control/store/records.h"
@@ -119,6 +121,8 @@ struct alignas(64) Context {
   DrawHistory drawn;
   std::uint64_t miss = 0;  // Why tokens are computed since the last one found; MissLog.
   SlotView view;           // Which slots were dropped, and when.
+  SlotAdapters<AdapterSetRef> adapters;  // Under which its tokens were appended, and
+  AdapterSetRef adapters_in_force;       // those to come.
   // Up to the first page that was dropped whole, the chain is held at its end. Behind that, each
   // page that is left is held alone.
   NodeId anchor = kNoNode;  // Held as a chain; the head, where no page was dropped.

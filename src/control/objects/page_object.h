@@ -3,9 +3,11 @@
 //
 // Thread   engine thread only.
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/slab.h"
+#include "control/api/adapter_runs.h"
 #include "control/pages/page_trie.h"
 #include "inference/api/batch.h"
 
@@ -30,12 +32,22 @@ struct PageObject {
   bool is_shared = false;
   NodeId node = kNoNode;   // Of a committed page, held as a page.
   NodeId above = kNoNode;  // Of a sealed page whose content has a name: the page before it, held
-  std::vector<inference::TokenId> tokens;    // by name, and the tokens.
-  std::vector<std::uint32_t> positions;      // [page_size], of written slots.
+  std::vector<inference::TokenId> tokens;  // by name, and the tokens.
+  std::vector<std::uint32_t> positions;    // [page_size], of written slots.
+  // [page_size], under which adapters each written slot was computed; empty: all under none.
+  std::vector<AdapterSetRef> adapters;
   std::uint32_t position_min = 0xffffffffu;  // A lower bound of the positions written.
   std::uint64_t stamp = 0;                   // Finds an object named twice in one command,
   std::uint32_t table_index = 0;             // and where it lies in the table of that command.
   Ref<Operation> last_operation;
+  AdapterSetRef adapters_of(std::uint32_t slot) const {
+    return adapters.empty() ? AdapterSetRef() : adapters[slot];
+  }
+  void set_adapters(std::uint32_t slot, AdapterSetRef set) {
+    if (adapters.empty() && set == nullptr) return;
+    adapters.resize(positions.size());
+    adapters[slot] = std::move(set);
+  }
   void recycle() {
     replica = nullptr;
     page = inference::kNoPage;
@@ -46,6 +58,7 @@ struct PageObject {
     node = above = kNoNode;
     tokens.clear();
     positions.clear();
+    adapters.clear();
     position_min = 0xffffffffu;
     last_operation = {};
   }

@@ -29,6 +29,7 @@ Replica::Replica(inference::Backend& device, const PageCacheOptions& cache,
       store(options.disk, options.index, space_of(cache, device)),
       misses(options.miss_count_max),
       miss_scope(options.miss_scope),
+      adapters(options.adapters),
       shares(resources.device.row_count_max) {
   QUIRE_CHECK(resources.device.row_count_max > 0, "a device that takes no rows");
 }

@@ -263,10 +263,12 @@ void ForwardSteps::add_rows(Operation& operation, std::uint32_t row_count, Forwa
   const std::uint32_t pass_index = draft.pass_count();
   const std::size_t output_first = operation.input_embeds.size() - operation.output_embeds.size();
   const auto scratch_first = static_cast<std::uint32_t>(entries.size() - record.scratch.size());
+  const AdapterSetRef& set = body_of<Forward>(operation).adapters;
+  const std::uint32_t adapters = draft.adapters_of(set);
   std::size_t page_index = 0;
   for (std::uint32_t index = 0; index < row_count; ++index) {
     EmbedObject& embed = *operation.input_embeds[operation.done_count + index];
-    Row row{.position = embed.position};
+    Row row{.position = embed.position, .adapters = adapters};
     if (embed.state == EmbedState::Token)
       row.token = embed.token;
     else
@@ -282,6 +284,7 @@ void ForwardSteps::add_rows(Operation& operation, std::uint32_t row_count, Forwa
       row.slot = page.table_index * page_size + offset;
       page.written |= bit;
       page.positions[offset] = embed.position;
+      page.set_adapters(offset, set);
       page.position_min = std::min(page.position_min, embed.position);
       page.writer_batch = static_cast<std::uint64_t>(draft.id());
       page.writer_pass = pass_index;

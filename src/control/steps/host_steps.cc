@@ -42,6 +42,9 @@ Attempt HostSteps::attempt(Operation& operation, BatchDraft* draft) {
     case index_of<ContextBeyond>():
       set_beyond(*operation.context, body_of<ContextBeyond>(operation).is_allowed);
       return done(operation);
+    case index_of<ContextUseAdapters>():
+      use_adapters(*operation.context, body_of<ContextUseAdapters>(operation).set);
+      return done(operation);
     case index_of<ContextDrop>():
       return drop(operation);
     default:

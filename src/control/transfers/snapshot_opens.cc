@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "control/contexts/context_parts.h"
 #include "control/contexts/context_state.h"
+#include "control/transfers/snapshot_adapters.h"
 
 namespace quire::control {
 
@@ -17,10 +18,6 @@ using store::PageRecord;
 namespace {
 
 constexpr std::size_t kPagesPerRead = 16;  // One job of the disk, and one batch.
-
-PageContent content_of(const PageRecord& record) {
-  return {.tokens = record.tokens, .positions = record.positions, .mask = record.view};
-}
 
 PageBytes bytes_of(const std::vector<std::byte>& bytes) {
   PageBytes page = PageBytes::uninitialised(bytes.size());
@@ -127,6 +124,20 @@ Result<void> SnapshotOpens::begin(Open& open, Operation& operation) {
                                .takes = body.takes});
 }
 
+namespace {
+
+// What a page says of its adapters must be what the snapshot says of those slots.
+Result<void> check_adapters(const store::SnapshotRecord& record, const Context& context,
+                            std::uint64_t slot_first, std::uint32_t slot_count,
+                            std::span<const AdapterRun> found) {
+  const auto first = static_cast<std::uint32_t>(slot_first);
+  if (std::ranges::equal(context.adapters.of(first, first + slot_count), found)) return {};
+  return corrupted(record.name, "the page from slot " + std::to_string(first) +
+                                    " on has other adapters than the snapshot says");
+}
+
+}  // namespace
+
 // The answer of the store, before anything of it is used.
 Result<void> SnapshotOpens::accept(Open& open, Operation& operation) {
   const store::SnapshotRecord& record = open.opened.record;
@@ -156,7 +167,15 @@ Result<void> SnapshotOpens::accept(Open& open, Operation& operation) {
       (open.has_tail && std::any_of(record.tail.front().tokens.begin(),
                                     record.tail.front().tokens.end(), is_unknown));
   if (has_unknown) return corrupted(record.name, "it has a token outside of the vocabulary");
+  const auto& runs = record.adapters.runs;
+  if (!runs.empty() && runs.back().first_slot >= length + record.queued_tokens.size()) {
+    return corrupted(record.name, "it has adapters for tokens that it does not have");
+  }
+  OpenedAdapters adapters = TRY(open_adapters(record, context));
   TRY(decode_context_state(record.context_state, static_cast<std::uint32_t>(length), context));
+  set_adapters(context, std::move(adapters.runs), std::move(adapters.in_force));
+  if (open.has_tail)
+    TRY(check_adapters(record, context, length - written, written, record.tail.front().adapters));
   for (const std::uint32_t index : record.dropped_pages) {
     if (!context.view.dropped().covers({index * page_size, (index + 1) * page_size})) {
       return corrupted(record.name, "a page is missing whose slots were not dropped");
@@ -206,6 +225,7 @@ Result<void> SnapshotOpens::check(const Open& open, const Context& context,
   if (!SlotView::is_encoding(record.view, static_cast<std::uint32_t>(first), cache.page_size())) {
     return corrupted(name, "what page " + std::to_string(index) + " saw contradicts itself");
   }
+  TRY(check_adapters(open.opened.record, context, first, cache.page_size(), record.adapters));
   if (record.is_opaque) return {};
   if (cache.name_below(context.head, parent, content_of(record)) != record.name) {
     return corrupted(name,
@@ -257,6 +277,10 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
   while (open.next < open.opened.chain.size()) {
     const NodeId known = cache.find_name(open.opened.chain[open.next]);
     const bool is_child = known != kNoNode && cache.parent(known) == context.head;
+    if (is_child) {
+      TRY(check_adapters(open.opened.record, context, open.next * cache.page_size(),
+                         cache.page_size(), cache.trie().adapters(known)));
+    }
     if (is_child && (is_dropped(open, open.next) || cache.is_resident(known))) {
       if (!is_dropped(open, open.next)) TRY(may_hold(known));
       attach(open, operation, known);

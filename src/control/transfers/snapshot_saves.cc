@@ -9,6 +9,7 @@
 #include "control/contexts/context_parts.h"
 #include "control/contexts/context_state.h"
 #include "control/transfers/page_record.h"
+#include "control/transfers/snapshot_adapters.h"
 
 namespace quire::control {
 
@@ -32,6 +33,8 @@ store::TailPage tail_of(const Context& shadow, std::uint32_t page_size, std::siz
     tail.positions.push_back(shadow.committed_count * page_size + slot);
   }
   tail.view = shadow.view.encode(shadow.committed_count * page_size, page_size);
+  const std::uint32_t first = shadow.committed_count * page_size;
+  tail.adapters = shadow.adapters.of(first, first + shadow.written_count);
   tail.written_count = shadow.written_count;
   // Slots that were dropped before they were written anew may have no page yet.
   if (shadow.tail.empty()) tail.kv.assign(page_bytes, std::byte{0});
@@ -42,7 +45,7 @@ store::TailPage tail_of(const Context& shadow, std::uint32_t page_size, std::siz
 
 Result<void> SnapshotSaves::check(const Context& context, const PageCache& cache) {
   for (NodeId node = context.head; !cache.is_root(node); node = cache.parent(node)) {
-    TRY(check_recordable(cache, node));
+    TRY(check_recordable(cache.trie(), node));
   }
   return {};
 }
@@ -76,6 +79,7 @@ void SnapshotSaves::start(Operation& operation) {
   record.token_count = seq_len(shadow, page_size);
   record.context_state = encode_context_state(shadow);
   record.note = std::move(body.note);
+  record.adapters = adapters_of(shadow, resources_);
   std::vector<PageName> names;
   std::size_t next_kept = 0;
   for (std::uint32_t index = 0; index < shadow.committed_count; ++index) {

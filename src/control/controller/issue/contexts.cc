@@ -94,6 +94,13 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
   return to.issue_alone(instance, command, *context);
 }
 
+Result<void> issue(Issuer& to, Instance& instance, Command& command,
+                   const ContextUseAdapters& body) {
+  Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
+  TRY(check_adapters(body.set, *context->replica));
+  return to.issue_alone(instance, command, *context);
+}
+
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextKeep& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
   if (!keep_taken(*context)) {

@@ -67,6 +67,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Forwa
   Operation* operation = to.enqueue(instance, command, *queue);
   const Forward& forward = std::get<Forward>(operation->body);
   const auto resolve = [&]() -> Result<void> {
+    TRY(check_adapters(forward.adapters, *model));
     TRY(to.collect(instance, forward.output_embeds, ObjectKind::Embed, model, true,
                    operation->output_embeds));
     TRY(to.collect(instance, forward.input_embeds, ObjectKind::Embed, model, false,

@@ -7,6 +7,28 @@
 
 namespace quire::control {
 
+Result<void> check_adapters(const AdapterSetRef& set, const Replica& replica) {
+  if (set == nullptr) return {};
+  const inference::ModelInfo& model = replica.resources.model;
+  if (!replica.resources.device.adapters) {
+    return Error(ErrorCode::NotSupported,
+                 "the device of model " + model.name + " computes no adapters");
+  }
+  for (std::size_t index = 0; index < set->set.size(); ++index) {
+    const inference::AdapterBase& base = (*set->weights)[index].adapter->base();
+    const bool is_of_model = base.architecture == model.architecture &&
+                             base.layer_count == model.layer_count &&
+                             base.embedding_width == model.embedding_width &&
+                             base.query_width == model.head_count * model.head_dim &&
+                             base.kv_width == model.kv_head_count * model.head_dim;
+    if (!is_of_model) {
+      return Error(ErrorCode::InvalidArgument,
+                   "adapter \"" + set->names[index] + "\" is not of model " + model.name);
+    }
+  }
+  return {};
+}
+
 Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const Replica& replica) {
   const std::uint32_t vocabulary = replica.resources.model.vocabulary_size;
   for (const std::uint32_t token : tokens) {

@@ -63,6 +63,9 @@ inline Result<void> check_is_paged(const Replica& replica, const char* what) {
   return Error(ErrorCode::NotSupported, std::string(what) + " needs the paged KV cache");
 }
 
+// Null always may: it is the base model.
+Result<void> check_adapters(const AdapterSetRef& set, const Replica& replica);
+
 Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const Replica& replica);
 
 // What the functions for each command, below, work with: references to what the controller owns.

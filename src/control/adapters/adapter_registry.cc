@@ -1,0 +1,253 @@
+#include "control/adapters/adapter_registry.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/utf8.h"
+#include "control/objects/adapter_set.h"
+
+namespace quire::control {
+
+AdapterRegistry::AdapterRegistry(std::vector<AdapterModel> models,
+                                 const AdapterRegistryOptions& options)
+    : models_(std::move(models)),
+      options_(options),
+      counts_(options.count_max),
+      bytes_(options.bytes_max) {}
+
+void AdapterRegistry::set_quota(TenantId tenant, const AdapterQuota& quota) {
+  const std::lock_guard lock(mutex_);
+  if (quota.count_max) counts_.set_share(tenant, *quota.count_max);
+  if (quota.bytes_max) bytes_.set_share(tenant, *quota.bytes_max);
+  if (quota.rank_max) rank_max_[tenant] = *quota.rank_max;
+}
+
+void AdapterRegistry::set_several(bool are_several) {
+  const std::lock_guard lock(mutex_);
+  counts_.set_several(are_several);
+  bytes_.set_several(are_several);
+}
+
+bool AdapterRegistry::is_open(ModelIndex model) const {
+  return models_.at(static_cast<std::size_t>(model)).reader != nullptr;
+}
+
+Result<const inference::AdapterReader*> AdapterRegistry::reader_of(ModelIndex model) const {
+  const AdapterModel& entry = models_.at(static_cast<std::size_t>(model));
+  if (entry.reader != nullptr) return entry.reader;
+  return Error(ErrorCode::NotSupported, "model " + entry.name + " takes no adapters");
+}
+
+const AdapterRegistry::Entry* AdapterRegistry::find_name(TenantId tenant, ModelIndex model,
+                                                         const std::string& name) const {
+  auto found = entries_.find({model, tenant, name});
+  if (found == entries_.end()) found = entries_.find({model, std::nullopt, name});
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+Error AdapterRegistry::unknown(std::optional<TenantId> tenant, ModelIndex model,
+                               const std::string& name) const {
+  std::string known;
+  for (const AdapterDescription& each : list_locked(tenant, model)) {
+    known += (known.empty() ? "" : ", ") + each.name;
+  }
+  return Error(ErrorCode::NotFound, "model " + models_.at(static_cast<std::size_t>(model)).name +
+                                        " has no adapter named " + in_quotes(name) +
+                                        (known.empty() ? "; it has none" : "; it has: " + known));
+}
+
+Result<AdapterSetRef> AdapterRegistry::choose(TenantId tenant, ModelIndex model,
+                                              const std::vector<AdapterChoice>& choices) const {
+  TRY(reader_of(model));
+  std::vector<ChosenAdapter> chosen;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const AdapterChoice& choice : choices) {
+      const Entry* entry = find_name(tenant, model, choice.name);
+      if (entry == nullptr) return unknown(tenant, model, choice.name);
+      chosen.push_back({.name = choice.name, .adapter = entry->adapter, .scale = choice.scale});
+    }
+  }
+  return make_adapter_set(std::move(chosen));
+}
+
+AdapterDescription AdapterRegistry::describe(const Key& key, const Entry& entry) const {
+  const inference::Adapter& adapter = *entry.adapter;
+  return {.name = key.name,
+          .tenant = key.tenant,
+          .model = key.model,
+          .digest = adapter.digest(),
+          .rank_max = adapter.rank_max(),
+          .parameter_count = adapter.parameter_count(),
+          .bytes = adapter.bytes(),
+          .source = entry.source,
+          .is_in_use = entry.adapter.use_count() > 1};
+}
+
+std::vector<AdapterDescription> AdapterRegistry::list_locked(std::optional<TenantId> tenant,
+                                                             ModelIndex model) const {
+  std::map<std::string, AdapterDescription> found;
+  for (const auto& [key, entry] : entries_) {
+    if (key.model != model || (key.tenant && key.tenant != tenant)) continue;
+    // The server's come first in the order of keys, and give way to the tenant's.
+    found.insert_or_assign(key.name, describe(key, entry));
+  }
+  std::vector<AdapterDescription> all;
+  for (auto& [name, description] : found) all.push_back(std::move(description));
+  return all;
+}
+
+std::vector<AdapterDescription> AdapterRegistry::list(std::optional<TenantId> tenant,
+                                                      ModelIndex model) const {
+  const std::lock_guard lock(mutex_);
+  return list_locked(tenant, model);
+}
+
+void AdapterRegistry::take(std::optional<TenantId> tenant, std::uint64_t count,
+                           std::uint64_t bytes) {
+  if (!tenant) return;
+  counts_.take(*tenant, count);
+  bytes_.take(*tenant, bytes);
+}
+
+void AdapterRegistry::give(std::optional<TenantId> tenant, std::uint64_t count,
+                           std::uint64_t bytes) {
+  if (!tenant) return;
+  counts_.give(*tenant, count);
+  bytes_.give(*tenant, bytes);
+}
+
+// Those that nobody uses any more leave the account.
+void AdapterRegistry::sweep() {
+  std::erase_if(leaving_, [this](const Leaving& each) {
+    if (!each.adapter.expired()) return false;
+    give(each.tenant, 1, each.bytes);
+    return true;
+  });
+}
+
+// A place for one more, and what it may be.
+Result<inference::AdapterLimits> AdapterRegistry::begin(const Key& key) {
+  inference::AdapterLimits limits{.rank_max = options_.rank_max, .bytes_max = options_.bytes_max};
+  if (!key.tenant) return limits;
+  sweep();
+  if (!counts_.may_take(*key.tenant, 1)) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "adapter " + key.name + ": " + std::to_string(counts_.count_of(*key.tenant)) +
+                     " adapters of the tenant are loaded, and it may have " +
+                     std::to_string(counts_.share_of(*key.tenant)) + "; remove one");
+  }
+  const auto rank = rank_max_.find(*key.tenant);
+  if (rank != rank_max_.end()) limits.rank_max = std::min(limits.rank_max, rank->second);
+  const std::uint64_t share = bytes_.share_of(*key.tenant);
+  limits.bytes_max = share - std::min(share, bytes_.count_of(*key.tenant));
+  counts_.take(*key.tenant, 1);
+  ++reading_counts_[*key.tenant];
+  return limits;
+}
+
+Result<AdapterDescription> AdapterRegistry::finish(
+    const Key& key, const std::string& source, std::shared_ptr<const inference::Adapter> adapter) {
+  const auto existing = entries_.find(key);
+  if (existing != entries_.end()) {
+    if (existing->second.adapter->digest() == adapter->digest()) {
+      return describe(key, existing->second);
+    }
+    return Error(ErrorCode::AlreadyExists,
+                 "another adapter is named " + key.name + " (digest " +
+                     hex(existing->second.adapter->digest()).substr(0, 16) +
+                     "); remove it first, or give this one another name");
+  }
+  const std::uint64_t bytes = adapter->bytes();
+  if (key.tenant && !bytes_.may_take(*key.tenant, bytes)) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "adapter " + key.name + " takes " + std::to_string(bytes) + " bytes; " +
+                     std::to_string(bytes_.count_of(*key.tenant)) +
+                     " of the tenant's are taken, and it may have " +
+                     std::to_string(bytes_.share_of(*key.tenant)) + "; remove one");
+  }
+  take(key.tenant, 1, bytes);
+  const auto made = entries_.emplace(key, Entry{std::move(adapter), source}).first;
+  return describe(key, made->second);
+}
+
+Result<AdapterDescription> AdapterRegistry::add_read(const Key& key, const std::string& source,
+                                                     const Read& read) {
+  TRY(check_adapter_name(key.name));
+  const inference::AdapterReader& reader = *TRY(reader_of(key.model));
+  inference::AdapterLimits limits;
+  {
+    const std::lock_guard lock(mutex_);
+    limits = TRY(begin(key));
+  }
+  Result<std::shared_ptr<const inference::Adapter>> adapter = read(reader, limits);
+  const std::lock_guard lock(mutex_);
+  if (key.tenant) {  // finish() takes the place again, for an adapter.
+    counts_.give(*key.tenant, 1);
+    if (--reading_counts_[*key.tenant] == 0) reading_counts_.erase(*key.tenant);
+  }
+  if (!adapter.ok()) return std::move(adapter).take_error();
+  return finish(key, source, std::move(adapter).take());
+}
+
+Result<AdapterDescription> AdapterRegistry::add(std::optional<TenantId> tenant, ModelIndex model,
+                                                const std::string& name, const AdapterPath& path) {
+  return add_read({model, tenant, name}, path.path,
+                  [&](const inference::AdapterReader& reader, const auto& limits) {
+                    return reader.read({.path = path.path, .beneath = path.beneath}, limits);
+                  });
+}
+
+Result<AdapterDescription> AdapterRegistry::add(std::optional<TenantId> tenant, ModelIndex model,
+                                                const std::string& name, AdapterUpload upload) {
+  return add_read({model, tenant, name}, "upload",
+                  [&](const inference::AdapterReader& reader, const auto& limits) {
+                    std::vector<inference::AdapterFile> files;
+                    for (AdapterUpload::File& file : upload.files) {
+                      files.push_back({std::move(file.name), std::move(file.bytes)});
+                    }
+                    return reader.read(std::move(files), limits);
+                  });
+}
+
+Result<void> AdapterRegistry::remove(std::optional<TenantId> tenant, ModelIndex model,
+                                     const std::string& name) {
+  TRY(reader_of(model));
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find({model, tenant, name});
+  if (found == entries_.end()) return unknown(tenant, model, name);
+  const std::uint64_t bytes = found->second.adapter->bytes();
+  leaving_.push_back({tenant, found->second.adapter, bytes});
+  entries_.erase(found);
+  sweep();
+  return {};
+}
+
+std::shared_ptr<const inference::Adapter> AdapterRegistry::find(TenantId tenant, ModelIndex model,
+                                                                const Digest& digest) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, entry] : entries_) {
+    const bool may_use = !key.tenant || key.tenant == tenant;
+    if (key.model == model && may_use && entry.adapter->digest() == digest) return entry.adapter;
+  }
+  return nullptr;
+}
+
+void AdapterRegistry::verify() const {
+  const std::lock_guard lock(mutex_);
+  std::map<TenantId, std::uint64_t> counts = reading_counts_;
+  std::map<TenantId, std::uint64_t> bytes;
+  for (const auto& [key, entry] : entries_) {
+    if (!key.tenant) continue;
+    ++counts[*key.tenant];
+    bytes[*key.tenant] += entry.adapter->bytes();
+  }
+  for (const Leaving& each : leaving_) {
+    if (!each.tenant) continue;
+    ++counts[*each.tenant];
+    bytes[*each.tenant] += each.bytes;
+  }
+  QUIRE_CHECK(counts == counts_.counts() && bytes == bytes_.counts(), "AR1");
+}
+
+}  // namespace quire::control

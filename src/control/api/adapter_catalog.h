@@ -1,0 +1,92 @@
+#pragma once
+// AdapterCatalog: the adapters that a server has, by name.
+//
+// A name is of one tenant and one model, or of the server, whose adapters all tenants may use.
+// Where a tenant and the server have one name, the tenant's is meant.
+//
+// An adapter whose name was removed is used no more by what begins after that; what it was in force
+// for goes on, and its memory is free when the last of these is gone.
+//
+// Thread   any. add() reads files and waits for the disk: not on the engine thread.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/sha256.h"
+#include "control/api/adapter_runs.h"
+#include "control/api/types.h"
+
+namespace quire::control {
+
+inline constexpr std::size_t kAdapterNameBytesMax = 64;
+
+// 1 to 64 letters, digits, dots, dashes and underscores, so that "BASE:NAME" and lists of names are
+// clear. InvalidArgument.
+Result<void> check_adapter_name(std::string_view name);
+
+struct AdapterChoice {
+  std::string name;
+  float scale = 1.0f;
+};
+
+struct AdapterDescription {
+  std::string name;
+  std::optional<TenantId> tenant;  // Empty: the server's.
+  ModelIndex model{};
+  Digest digest{};
+  std::uint32_t rank_max = 0;
+  std::uint64_t parameter_count = 0;
+  std::uint64_t bytes = 0;  // Of memory.
+  std::string source;       // Where it was read from: a path, or "upload".
+  bool is_in_use = false;   // By contexts, or by what waits.
+};
+
+// What one tenant may have loaded.
+struct AdapterQuota {
+  std::optional<std::uint32_t> count_max{};
+  std::optional<std::uint64_t> bytes_max{};
+  std::optional<std::uint32_t> rank_max{};
+};
+
+// Files on the server's disk: a folder in PEFT's form, or a GGUF file.
+struct AdapterPath {
+  std::string path;
+  std::string beneath;  // Not empty: `path` is relative to it, and must not leave it.
+};
+// Files that a client sent.
+struct AdapterUpload {
+  struct File {
+    std::string name;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<File> files;
+};
+
+class AdapterCatalog {
+ public:
+  virtual ~AdapterCatalog() = default;
+  // Whether the model can have adapters at all.
+  virtual bool is_open(ModelIndex model) const = 0;
+  // The set of these adapters; null where none acts. NotFound, with the names that there are;
+  // InvalidArgument for one adapter twice, or a scale that is not finite; TooLarge for too many.
+  virtual Result<AdapterSetRef> choose(TenantId tenant, ModelIndex model,
+                                       const std::vector<AdapterChoice>& choices) const = 0;
+  // What the tenant may use, by name, each name once. Without a tenant: the server's alone.
+  virtual std::vector<AdapterDescription> list(std::optional<TenantId> tenant,
+                                               ModelIndex model) const = 0;
+  // AlreadyExists where another adapter has the name; the same one again changes nothing.
+  // QuotaExceeded; and the errors of inference/api/adapter_reader.h. Nothing is loaded after one.
+  virtual Result<AdapterDescription> add(std::optional<TenantId> tenant, ModelIndex model,
+                                         const std::string& name, const AdapterPath& path) = 0;
+  virtual Result<AdapterDescription> add(std::optional<TenantId> tenant, ModelIndex model,
+                                         const std::string& name, AdapterUpload upload) = 0;
+  // NotFound, with the names that there are.
+  virtual Result<void> remove(std::optional<TenantId> tenant, ModelIndex model,
+                              const std::string& name) = 0;
+};
+
+}  // namespace quire::control

@@ -1,0 +1,43 @@
+#include "control/objects/adapter_set.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace quire::control {
+
+Result<AdapterSetRef> make_adapter_set(std::vector<ChosenAdapter> chosen) {
+  for (const ChosenAdapter& each : chosen) {
+    if (std::isfinite(each.scale)) continue;
+    return Error(ErrorCode::InvalidArgument, "the scale of adapter \"" + each.name + "\" is " +
+                                                 std::to_string(each.scale) +
+                                                 "; it must be a finite number");
+  }
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [](const ChosenAdapter& one, const ChosenAdapter& other) {
+                     return one.adapter->digest() < other.adapter->digest();
+                   });
+  for (std::size_t index = 1; index < chosen.size(); ++index) {
+    if (chosen[index - 1].adapter->digest() != chosen[index].adapter->digest()) continue;
+    const std::string& one = chosen[index - 1].name;
+    const std::string& other = chosen[index].name;
+    return Error(ErrorCode::InvalidArgument, one == other
+                                                 ? "adapter \"" + one + "\" is given twice"
+                                                 : "adapters \"" + one + "\" and \"" + other +
+                                                       "\" are one adapter under two names");
+  }
+  std::erase_if(chosen, [](const ChosenAdapter& each) { return each.scale == 0.0f; });
+  if (chosen.empty()) return AdapterSetRef{};
+  auto made = std::make_shared<AdapterSet>();
+  auto weights = std::make_shared<std::vector<inference::AdapterUse>>();
+  for (ChosenAdapter& each : chosen) {
+    made->set.push_back({each.adapter->digest(), each.scale});
+    made->names.push_back(std::move(each.name));
+    weights->push_back({std::move(each.adapter), each.scale});
+  }
+  TRY(check_adapter_set(made->set));
+  made->weights = std::move(weights);
+  return AdapterSetRef(std::move(made));
+}
+
+}  // namespace quire::control
