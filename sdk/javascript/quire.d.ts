@@ -45,6 +45,8 @@ declare module "quire" {
     static available(): string[];
     readonly name: string;
     readonly traits: string[];
+    /** Names of the adapters that this program may use with the model. */
+    adapters(): string[];
     traitVersion(trait: string): number;
     readonly pageSize: number;
     readonly contextLength: number;

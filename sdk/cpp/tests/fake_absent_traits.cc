@@ -16,6 +16,10 @@ namespace adapter {
 std::int32_t available_adapters(std::int32_t, void*, std::uint32_t) {
   return lacks("adapter");
 }
+std::int32_t use_adapters(std::int32_t, const std::uint8_t*, std::uint32_t, const double*,
+                          std::uint32_t) {
+  return lacks("adapter");
+}
 std::int32_t forward_with_adapter(std::int32_t, const std::uint8_t*, std::uint32_t,
                                   const std::int32_t*, std::uint32_t, const std::int32_t*,
                                   std::uint32_t, const std::int32_t*, std::uint32_t,

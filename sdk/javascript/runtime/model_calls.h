@@ -74,6 +74,9 @@ inline Result<std::string> model_name(Object<Model> self) {
 inline Result<std::vector<std::string>> model_traits(Object<Model> self) {
   return self->traits();
 }
+inline Result<std::vector<std::string>> model_adapters(Object<Model> self) {
+  return self->adapters();
+}
 inline Result<std::uint32_t> model_trait_version(Object<Model> self, std::string trait) {
   return self->trait_version(trait);
 }
@@ -181,6 +184,7 @@ inline void define_models(JSContext* js, JSValueConst space) {
                        function<"Model.available", calls::model_available>(),
                        getter<"Model.name", calls::model_name>(),
                        getter<"Model.traits", calls::model_traits>(),
+                       method<"Model.adapters", calls::model_adapters>(),
                        method<"Model.traitVersion", calls::model_trait_version>(),
                        getter<"Model.pageSize", calls::model_page_size>(),
                        getter<"Model.contextLength", calls::model_context_length>(),

@@ -423,6 +423,23 @@ impl Context {
         self.hint = (kind, seconds);
         Ok(())
     }
+    /// Tokens appended from now on are computed under these adapters together, each with a factor of its
+    /// own scale; none: under the model alone. What was appended before keeps its own, and forks and
+    /// snapshots keep what is in force. `not-found`: [`Model::adapters`] has no such name.
+    pub fn use_adapters(&mut self, adapters: &[(&str, f64)]) -> Result<()> {
+        self.settle()?;
+        let names = adapters.iter().map(|each| each.0).collect::<Vec<_>>().join("\n");
+        let scales: Vec<f64> = adapters.iter().map(|each| each.1).collect();
+        checked_empty(unsafe {
+            raw::adapter::use_adapters(
+                self.handle(),
+                names.as_ptr(),
+                names.len() as u32,
+                scales.as_ptr(),
+                scales.len() as u32,
+            )
+        })
+    }
     /// Whether tokens to come may be further from their oldest visible token than the model's context length.
     pub fn allow_beyond_context(&mut self, allowed: bool) -> Result<()> {
         checked_empty(unsafe {

@@ -78,6 +78,12 @@ impl Model {
             raw::models::available_traits(self.handle(), buffer, capacity)
         })?))
     }
+    /// Names of the adapters that this program may use with the model.
+    pub fn adapters(&self) -> Result<Vec<String>> {
+        Ok(lines(&text_from(|buffer, capacity| unsafe {
+            raw::adapter::available_adapters(self.handle(), buffer, capacity)
+        })?))
+    }
     /// What is fixed of it.
     pub fn info(&self) -> &ModelInfo {
         &self.shared.1

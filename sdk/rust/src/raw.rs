@@ -100,12 +100,21 @@ impl ErrorCode {
 pub mod adapter {
     imports! {
         "quire:core/adapter@1";
-        #[doc = " The trait \"adapter\": low-rank additions to a model's weights, by name. A model without it"]
-        #[doc = " answers `not-supported` to both."]
+        #[doc = " The trait \"adapter\": low-rank additions to a model's weights (LoRA), by name. A name is one of"]
+        #[doc = " the program's tenant, or else one of the server's. A model without the trait answers"]
+        #[doc = " `not-supported` to all three."]
         #[doc = ""]
-        #[doc = " Names of the adapters that the server has for the model, one a line, UTF-8."]
+        #[doc = " Names of the adapters that the program may use with the model, one a line, UTF-8."]
         "available-adapters" available_adapters(model: i32, buffer: *mut u8, capacity: u32) -> i32;
-        #[doc = " As forward.forward, through the adapter of that name. `not-found`: there is none."]
+        #[doc = " Tokens that are appended to the context from now on are computed under these adapters together:"]
+        #[doc = " `names`, one a line, and a scale for each, as a factor of the adapter's own. No names: the base"]
+        #[doc = " model. Tokens that were appended before keep what they have, also where they are computed again;"]
+        #[doc = " pages are shared exactly as far as tokens and adapters are equal. Forks and snapshots keep what is"]
+        #[doc = " in force. A scale of 0 is the absence of its adapter. `not-found`: there is no adapter of that"]
+        #[doc = " name. `invalid-argument`: one is there twice, a scale is not finite, or there are more than 8."]
+        "use-adapters" use_adapters(context: i32, names: *const u8, names_count: u32, scales: *const f64, scales_count: u32) -> i32;
+        #[doc = " As forward.forward, through the adapter of that name, with the scale 1. `not-found`: there is"]
+        #[doc = " none."]
         "forward-with-adapter" forward_with_adapter(queue: i32, adapter: *const u8, adapter_count: u32, ikv: *const i32, ikv_count: u32, iemb: *const i32, iemb_count: u32, okv: *const i32, okv_count: u32, oemb: *const i32, oemb_count: u32, mask: *const u8, mask_count: u32, flags: u32) -> i32;
     }
 }

@@ -1,5 +1,5 @@
-// adapter and input-image: traits of the contract that no model here has yet. Each call
-// checks whose model it is asked of and says so.
+// input-image: a trait of the contract that no model here has yet. Each call checks whose model it
+// is asked of and says so.
 #include <string>
 
 #include "application/hostcalls/calls.h"
@@ -12,23 +12,9 @@ Error lacks(const ModelView& model, const char* trait) {
                "model " + model.description.name + " lacks the trait " + trait);
 }
 
-constexpr const char* kAdapter = "adapter";
 constexpr const char* kImage = "input_image";
 
 }  // namespace
-
-Result<std::int32_t> adapter_available_adapters(HostCall& call, GuestHandle model, GuestAddress,
-                                                std::uint32_t) {
-  return lacks(TRY(find_model(call, model, nullptr)), kAdapter);
-}
-
-Result<std::int32_t> adapter_forward_with_adapter(HostCall& call, GuestHandle queue,
-                                                  GuestList<std::uint8_t>, GuestList<std::int32_t>,
-                                                  GuestList<std::int32_t>, GuestList<std::int32_t>,
-                                                  GuestList<std::int32_t>, GuestList<std::uint8_t>,
-                                                  std::uint32_t) {
-  return lacks(TRY(find_queue(call, queue, nullptr)), kAdapter);
-}
 
 Result<std::int32_t> input_image_num_embs_needed(HostCall& call, GuestHandle model, std::uint32_t,
                                                  std::uint32_t) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "application/hostcalls/calls.h"
+#include "application/hostcalls/forward_pass.h"
 
 namespace quire::hostcalls {
 namespace {
@@ -53,10 +54,9 @@ Result<std::int32_t> input_embed_txt(HostCall& call, GuestHandle queue,
   return 0;
 }
 
-Result<std::int32_t> forward_forward(HostCall& call, GuestHandle queue, GuestList<std::int32_t> ikv,
-                                     GuestList<std::int32_t> iemb, GuestList<std::int32_t> okv,
-                                     GuestList<std::int32_t> oemb, GuestList<std::uint8_t> mask,
-                                     std::uint32_t flags) {
+Result<std::int32_t> submit_pass(HostCall& call, GuestHandle queue, const PassLists& lists,
+                                 control::AdapterSetRef adapters) {
+  const auto& [ikv, iemb, okv, oemb, mask, flags] = lists;
   const ModelView model = TRY(find_queue(call, queue, "forward"));
   if ((flags & ~kBeyondContext) != 0) {
     return Error(ErrorCode::InvalidArgument, "flags: " + std::to_string(flags) + " beyond 1");
@@ -77,6 +77,7 @@ Result<std::int32_t> forward_forward(HostCall& call, GuestHandle queue, GuestLis
   control::Forward body;
   body.queue = object(queue);
   body.beyond_context = (flags & kBeyondContext) != 0;
+  body.adapters = std::move(adapters);
   body.input_pages = TRY(find_objects(call, ikv, HandleKind::Page, model, "ikv", true));
   body.input_embeds = TRY(find_objects(call, iemb, HandleKind::Embed, model, "iemb"));
   body.output_pages = TRY(find_objects(call, okv, HandleKind::Page, model, "okv"));
@@ -90,6 +91,13 @@ Result<std::int32_t> forward_forward(HostCall& call, GuestHandle queue, GuestLis
   }
   TRY(call.guest.check_future_room());
   return static_cast<std::int32_t>(call.guest.submit(std::move(body), bytes).handle);
+}
+
+Result<std::int32_t> forward_forward(HostCall& call, GuestHandle queue, GuestList<std::int32_t> ikv,
+                                     GuestList<std::int32_t> iemb, GuestList<std::int32_t> okv,
+                                     GuestList<std::int32_t> oemb, GuestList<std::uint8_t> mask,
+                                     std::uint32_t flags) {
+  return submit_pass(call, queue, {ikv, iemb, okv, oemb, mask, flags}, nullptr);
 }
 
 Result<std::int32_t> forward_mask_kvpage(HostCall& call, GuestHandle queue, GuestHandle page,

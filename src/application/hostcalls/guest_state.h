@@ -41,6 +41,7 @@
 #include "base/lazy_deque.h"
 #include "base/random.h"
 #include "base/walk.h"
+#include "control/api/adapter_catalog.h"
 #include "control/api/control_port.h"
 
 namespace quire::hostcalls {
@@ -55,7 +56,8 @@ struct HostParts {
   Launcher& launcher;
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`.
   WalkSink* walk = nullptr;
-  net::HttpClient* http = nullptr;  // Null: no program reaches anybody.
+  net::HttpClient* http = nullptr;                    // Null: no program reaches anybody.
+  const control::AdapterCatalog* adapters = nullptr;  // Null: no model has the trait.
   InstanceNumbers numbers = {};
 };
 

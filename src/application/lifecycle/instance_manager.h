@@ -38,6 +38,7 @@
 #include "base/result.h"
 #include "base/wakeup.h"
 #include "base/walk.h"
+#include "control/api/adapter_catalog.h"
 #include "control/api/control_port.h"
 
 namespace quire::lifecycle {
@@ -56,7 +57,8 @@ struct ManagerParts {
   Wakeup& wakeup;                   // Notified when a compilation is done.
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`, for WASI.
   WalkSink* walk = nullptr;
-  net::HttpClient* http = nullptr;  // Null: no outbound HTTP.
+  net::HttpClient* http = nullptr;                    // Null: no outbound HTTP.
+  const control::AdapterCatalog* adapters = nullptr;  // Null: no model has any.
   AdmissionLimits admission = {};
   UsageSink* usage = nullptr;  // Null: the server keeps no accounts.
   InstanceNumbers numbers = {};

@@ -34,8 +34,9 @@ struct InstanceManager::Implementation final : ChildHost {
   explicit Implementation(const ManagerParts& given)
       : parts(given),
         children(*this, given.control, given.clock),
-        host{given.control, given.clock,          given.wall_clock, given.random, broker,
-             children,      given.wall_offset_ns, given.walk,       given.http,   given.numbers},
+        host{given.control, given.clock,    given.wall_clock,     given.random,
+             broker,        children,       given.wall_offset_ns, given.walk,
+             given.http,    given.adapters, given.numbers},
         programs(given.runtime, given.wakeup),
         admission(bounded(given.admission, given.runtime)) {}
 

@@ -120,9 +120,7 @@ store::ImportOptions import_options(const Work& work, store::PageSpace space,
                               const store::PageRecord& page) {
     // Nothing that a page says gives an opaque one its name.
     if (page.is_opaque) return page.name;
-    return namer.page(
-        parent,
-        {.tokens = page.tokens, .positions = page.positions, .mask = page.view, .media = {}});
+    return namer.page(parent, store::content_of(page));
   };
   options.save.overwrite = work.options.overwrites;
   return options;

@@ -60,13 +60,23 @@ constexpr const char* error_code_name(ErrorCode code) {
 }
 
 namespace adapter {
-// The trait "adapter": low-rank additions to a model's weights, by name. A model without it
-// answers `not-supported` to both.
+// The trait "adapter": low-rank additions to a model's weights (LoRA), by name. A name is one of
+// the program's tenant, or else one of the server's. A model without the trait answers
+// `not-supported` to all three.
 //
-// Names of the adapters that the server has for the model, one a line, UTF-8.
+// Names of the adapters that the program may use with the model, one a line, UTF-8.
 QUIRE_IMPORT("quire:core/adapter@1", "available-adapters")
 std::int32_t available_adapters(std::int32_t model, void* buffer, std::uint32_t capacity);
-// As forward.forward, through the adapter of that name. `not-found`: there is none.
+// Tokens that are appended to the context from now on are computed under these adapters together:
+// `names`, one a line, and a scale for each, as a factor of the adapter's own. No names: the base
+// model. Tokens that were appended before keep what they have, also where they are computed again;
+// pages are shared exactly as far as tokens and adapters are equal. Forks and snapshots keep what is
+// in force. A scale of 0 is the absence of its adapter. `not-found`: there is no adapter of that
+// name. `invalid-argument`: one is there twice, a scale is not finite, or there are more than 8.
+QUIRE_IMPORT("quire:core/adapter@1", "use-adapters")
+std::int32_t use_adapters(std::int32_t context, const std::uint8_t* names, std::uint32_t names_count, const double* scales, std::uint32_t scales_count);
+// As forward.forward, through the adapter of that name, with the scale 1. `not-found`: there is
+// none.
 QUIRE_IMPORT("quire:core/adapter@1", "forward-with-adapter")
 std::int32_t forward_with_adapter(std::int32_t queue, const std::uint8_t* adapter, std::uint32_t adapter_count, const std::int32_t* ikv, std::uint32_t ikv_count, const std::int32_t* iemb, std::uint32_t iemb_count, const std::int32_t* okv, std::uint32_t okv_count, const std::int32_t* oemb, std::uint32_t oemb_count, const std::uint8_t* mask, std::uint32_t mask_count, std::uint32_t flags);
 }  // namespace adapter

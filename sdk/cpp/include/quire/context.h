@@ -40,6 +40,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/adapters.h"
 #include "quire/annotations.h"
 #include "quire/bindings.h"
 #include "quire/context_results.h"
@@ -350,8 +351,13 @@ class Context : private detail::Placed<Context> {
     hint_keep_ = keep;
     return {};
   }
-  // Whether tokens to come may be further from their oldest visible token than the model's context
-  // length.
+  // Tokens appended from now on are computed under these adapters together; none: the model alone.
+  // Forks and snapshots keep what is in force. not-found: Model::adapters() has no such name.
+  Task<void> use(std::vector<AdapterUse> adapters) {
+    co_await settle();
+    co_await detail::use_adapters(handle(), adapters);
+  }
+  // Whether tokens to come may see tokens further back than the model's context length.
   Result<void> allow_beyond_context(bool allowed = true) {
     TRY(checked_empty(abi::context::allow_beyond_context(handle(), allowed ? 1 : 0)));
     beyond_context_ = allowed;
@@ -641,7 +647,7 @@ class Context : private detail::Placed<Context> {
   // Empty where there is no conversation.
   Result<std::string> conversation_note() const {
     if (messages_.empty() && tools_.empty()) return std::string();
-    const std::string note =
+    return detail::checked_note(
         detail::note_of({.messages = messages_,
                          .tools = tools_,
                          .written_count = static_cast<std::uint32_t>(rendered_message_count_),
@@ -653,13 +659,7 @@ class Context : private detail::Placed<Context> {
                          .beyond_context = beyond_context_,
                          .hint = static_cast<std::uint32_t>(hint_),
                          .hint_seconds = static_cast<std::uint32_t>(hint_keep_.count()),
-                         .tokens = tokens_});
-    if (note.size() <= detail::ConversationNote::kBytesMax) return note;
-    return Error{ErrorCode::TooLarge,
-                 "the turns of the conversation and its tokens take " +
-                     std::to_string(note.size()) + " bytes; a snapshot holds " +
-                     std::to_string(detail::ConversationNote::kBytesMax) +
-                     ": save with {.turns = false}, and open has no messages()"};
+                         .tokens = tokens_}));
   }
 
   // The conversation of the snapshot `name`, whose context this is. Without one, and where its note

@@ -126,4 +126,13 @@ inline std::optional<std::vector<std::uint32_t>> numbers_of(std::string_view byt
   return out;
 }
 
+// What a snapshot can keep.
+[[gnu::noinline]] inline Result<std::string> checked_note(std::string note) {
+  if (note.size() <= ConversationNote::kBytesMax) return note;
+  return Error{ErrorCode::TooLarge, "the turns of the conversation and its tokens take " +
+                                        std::to_string(note.size()) + " bytes; a snapshot holds " +
+                                        std::to_string(ConversationNote::kBytesMax) +
+                                        ": save with {.turns = false}, and open has no messages()"};
+}
+
 }  // namespace quire::detail

@@ -57,10 +57,17 @@ class Model {
     });
   }
 
-  // "allocate", "forward", "input_text", "tokenize", "output_text".
+  // "allocate", "forward", "input_text", "tokenize", "output_text", "constraint", "adapter".
   Result<std::vector<std::string>> traits() const {
     return lines(TRY(detail::text_from([&](void* buffer, std::uint32_t capacity) {
       return abi::models::available_traits(handle(), buffer, capacity);
+    })));
+  }
+
+  // Names of the adapters that this program may use with the model.
+  Result<std::vector<std::string>> adapters() const {
+    return lines(TRY(detail::text_from([&](void* buffer, std::uint32_t capacity) {
+      return abi::adapter::available_adapters(handle(), buffer, capacity);
     })));
   }
 
