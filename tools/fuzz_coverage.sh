@@ -22,6 +22,10 @@ parsers() {
   # JSON that refuses depth, repeats and size, and config.json, its largest reader.
   echo "strict_json safetensors_fuzz
     src/base/json.cc src/inference/weights/strict_json.cc src/inference/weights/model_config.cc"
+  # Adapters: the configuration of PEFT with its expressions, and GGUF files.
+  echo "adapters peft_config_fuzz,adapter_gguf_fuzz
+    src/inference/adapters/peft_config.cc src/inference/adapters/module_pattern.cc
+    src/inference/adapters/gguf_adapter.cc src/inference/adapters/stored_pair.cc"
   # All that turns a tokenizer's files into a codec, and the codec itself: it reads hostile texts.
   # Three fuzzers: the two kinds of file meet only in the codec, and templates have one of their own.
   # engines/ is Rust, and safe.

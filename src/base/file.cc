@@ -21,10 +21,16 @@ Error system_error(const std::string& doing, const std::string& path) {
 
 }  // namespace
 
+// Without O_NONBLOCK, opening a pipe that no process writes to would wait forever.
+const int File::kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
 Result<File> File::open(const std::string& path) {
-  // Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
-  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  Descriptor descriptor(::open(path.c_str(), kOpenFlags));
   if (descriptor.get() < 0) return system_error("cannot open", path);
+  return take(std::move(descriptor), path);
+}
+
+Result<File> File::take(Descriptor descriptor, const std::string& path) {
   struct stat status{};
   if (::fstat(descriptor.get(), &status) != 0) return system_error("cannot stat", path);
   if (!S_ISREG(status.st_mode)) {

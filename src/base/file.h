@@ -15,6 +15,9 @@ namespace quire {
 class File {
  public:
   static Result<File> open(const std::string& path);
+  // Of what was opened with kOpenFlags; `path` is for messages.
+  static const int kOpenFlags;
+  static Result<File> take(Descriptor descriptor, const std::string& path);
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return bytes_; }  // As it was when opened.
 

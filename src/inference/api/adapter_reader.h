@@ -29,10 +29,10 @@ struct AdapterLimits {
 
 // A folder in PEFT's form, or a GGUF file. No link inside of a folder may lead out of it.
 struct AdapterSource {
-  std::string path;
+  std::string path{};
   // Empty: `path` may lie anywhere. A folder: `path` is relative to it, and is opened without
   // leaving it, whatever ".." and links say.
-  std::string beneath;
+  std::string beneath{};
 };
 
 // The same files in memory, as a client uploads them: adapter_config.json and

@@ -1,0 +1,451 @@
+#include "inference/api/adapter_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "inference/adapters/make_adapter_reader.h"
+#include "support/adapter_builder.h"
+
+namespace quire::inference {
+namespace {
+
+using test::GgufBuilder;
+using test::LowRankPair;
+using test::NamedTensor;
+using test::peft_config;
+using test::peft_tensors;
+
+ModelSpec small_spec(const std::string& architecture = "llama") {
+  ModelSpec spec;
+  spec.architecture = architecture;
+  spec.layer_count = 2;
+  spec.embedding_width = 32;
+  spec.head_count = 4;
+  spec.kv_head_count = 2;
+  spec.head_dim = 8;
+  spec.feed_forward_width = 48;
+  return spec;
+}
+
+std::vector<LowRankPair> small_pairs(std::uint32_t rank = 4, std::uint32_t seed = 1) {
+  return test::random_pairs(seed, test::adapter_base_of(small_spec()), rank);
+}
+
+using AdapterResult = Result<std::shared_ptr<const Adapter>>;
+
+AdapterResult read_peft(const std::string& config, const std::vector<NamedTensor>& tensors,
+                        const AdapterLimits& limits = {}) {
+  std::vector<AdapterFile> files;
+  files.push_back({"adapter_config.json", test::to_bytes(config)});
+  files.push_back({"adapter_model.safetensors", test::to_bytes(test::safetensors_of(tensors))});
+  return make_adapter_reader(small_spec())->read(std::move(files), limits);
+}
+
+AdapterResult read_gguf(const std::string& bytes, const ModelSpec& spec = small_spec()) {
+  std::vector<AdapterFile> files;
+  files.push_back({"adapter.gguf", test::to_bytes(bytes)});
+  return make_adapter_reader(spec)->read(std::move(files), {});
+}
+
+std::shared_ptr<const Adapter> value(AdapterResult result) {
+  if (!result.ok()) {
+    ADD_FAILURE() << result.error().message();
+    return nullptr;
+  }
+  return std::move(result).take();
+}
+
+void expect_refused(const AdapterResult& result, ErrorCode code, const std::string& text) {
+  ASSERT_FALSE(result.ok()) << "was read, and was to be refused with: " << text;
+  EXPECT_EQ(result.error().code(), code) << result.error().message();
+  EXPECT_NE(result.error().message().find(text), std::string::npos)
+      << result.error().message() << "\nlacks: " << text;
+}
+
+float scale_of(const std::shared_ptr<const Adapter>& adapter, std::uint32_t layer,
+               Projection projection) {
+  const AdapterMatrix* matrix = adapter == nullptr ? nullptr : adapter->find(layer, projection);
+  return matrix == nullptr ? -1.0f : matrix->scale;
+}
+
+std::vector<LowRankPair> only(std::vector<LowRankPair> pairs,
+                              const std::vector<Projection>& projections) {
+  std::erase_if(pairs, [&](const LowRankPair& pair) {
+    return std::ranges::find(projections, pair.projection) == projections.end();
+  });
+  return pairs;
+}
+
+TEST(AdapterReader, ReadsPeftWithAlphaOverRank) {
+  const auto adapter = value(read_peft(peft_config(4, 8), peft_tensors(small_pairs())));
+  ASSERT_NE(adapter, nullptr);
+  EXPECT_EQ(adapter->matrices().size(), 14u);
+  EXPECT_EQ(adapter->rank_max(), 4u);
+  EXPECT_EQ(scale_of(adapter, 1, Projection::Down), 2.0f);
+  const LowRankPair pair = small_pairs()[7];  // The query of layer 1.
+  const AdapterMatrix* matrix = adapter->find(1, Projection::Query);
+  for (std::uint32_t row = 0; row < 32; ++row) {
+    for (std::uint32_t r = 0; r < 4; ++r) {
+      EXPECT_EQ(reinterpret_cast<const float*>(matrix->a)[r * 32 + row], pair.a[r * 32 + row]);
+      EXPECT_EQ(reinterpret_cast<const float*>(matrix->b)[(row / 16 * 4 + r) * 16 + row % 16],
+                pair.b[row * 4 + r]);
+    }
+  }
+}
+
+TEST(AdapterReader, ScalesByTheRootOfTheRankUnderRsLora) {
+  const auto adapter =
+      value(read_peft(peft_config(4, 8, R"("use_rslora": true)"), peft_tensors(small_pairs())));
+  EXPECT_EQ(scale_of(adapter, 0, Projection::Query), 4.0f);
+}
+
+TEST(AdapterReader, TakesTheFirstPatternThatMatches) {
+  std::vector<LowRankPair> pairs = small_pairs();
+  std::mt19937 random(5);
+  const AdapterBase base = test::adapter_base_of(small_spec());
+  pairs[0] = test::random_pair(random, base, 0, Projection::Query, 2);
+  pairs[7] = test::random_pair(random, base, 1, Projection::Query, 1);
+  const auto adapter = value(
+      read_peft(peft_config(4, 8, R"("rank_pattern": {"layers.1.self_attn.q_proj": 1, "q_proj": 2},
+                     "alpha_pattern": {"[qk]_proj": 16, "q_proj": 3})"),
+                peft_tensors(pairs)));
+  EXPECT_EQ(scale_of(adapter, 0, Projection::Query), 8.0f);
+  EXPECT_EQ(scale_of(adapter, 1, Projection::Query), 16.0f);
+  EXPECT_EQ(scale_of(adapter, 0, Projection::Key), 4.0f);
+  EXPECT_EQ(scale_of(adapter, 0, Projection::Value), 2.0f);
+}
+
+TEST(AdapterReader, TakesTargetsAsListOrExpressionAndLayers) {
+  const std::vector<LowRankPair> pairs =
+      only(small_pairs(), {Projection::Query, Projection::Value});
+  const std::vector<LowRankPair> second(pairs.begin() + 2, pairs.end());
+  const std::string list = R"("target_modules": ["q_proj", "v_proj"])";
+  const Digest digest = value(read_peft(peft_config(4, 8, list), peft_tensors(pairs)))->digest();
+  for (const char* same :
+       {R"("target_modules": ".*\\.(q|v)_proj")",
+        R"("target_modules": ["q_proj", "v_proj", "lm_head"])",
+        R"("target_modules": "all-linear", "exclude_modules": ".*(k_|o_|mlp).*")",
+        R"("target_modules": ["q_proj", "k_proj", "v_proj"],
+                              "exclude_modules": ["self_attn.k_proj"])"}) {
+    const auto adapter = value(read_peft(peft_config(4, 8, same), peft_tensors(pairs)));
+    ASSERT_NE(adapter, nullptr) << same;
+    EXPECT_EQ(adapter->digest(), digest) << same;
+  }
+  for (const char* layers : {R"("layers_to_transform": 1)", R"("layers_to_transform": [1])",
+                             R"("layers_to_transform": [1], "layers_pattern": "layers")"}) {
+    const auto adapter =
+        value(read_peft(peft_config(4, 8, list + ", " + layers), peft_tensors(second)));
+    ASSERT_NE(adapter, nullptr) << layers;
+    EXPECT_EQ(adapter->matrices().size(), 2u);
+  }
+}
+
+TEST(AdapterReader, TakesNamesOfTheInnerModelAndSplitsFusedMatrices) {
+  const std::vector<LowRankPair> pairs = only(small_pairs(), {Projection::Gate, Projection::Up});
+  std::vector<NamedTensor> whole = peft_tensors(pairs), inner = whole;
+  for (NamedTensor& tensor : inner) {
+    tensor.name.erase(tensor.name.find("model.layers"), std::string("model.").size());
+  }
+  const std::string targets = R"("target_modules": ["gate_proj", "up_proj"])";
+  const auto expected = value(read_peft(peft_config(4, 8, targets), whole));
+  ASSERT_NE(expected, nullptr);
+  const auto read = value(read_peft(peft_config(4, 8, targets), inner));
+  ASSERT_NE(read, nullptr);
+  EXPECT_EQ(read->digest(), expected->digest());
+
+  std::vector<LowRankPair> shared = pairs;
+  for (std::size_t i = 0; i < shared.size(); i += 2) shared[i + 1].a = shared[i].a;
+  std::vector<NamedTensor> fused;
+  for (std::size_t i = 0; i < shared.size(); i += 2) {
+    std::vector<LowRankPair> both(shared.begin() + static_cast<long>(i),
+                                  shared.begin() + static_cast<long>(i) + 2);
+    std::vector<NamedTensor> parts = peft_tensors(both);
+    parts[1].shape[0] *= 2;
+    parts[1].bytes += parts[3].bytes;
+    for (NamedTensor& part : {std::ref(parts[0]), std::ref(parts[1])}) {
+      part.name.replace(part.name.find("gate_proj"), 9, "gate_up_proj");
+      fused.push_back(part);
+    }
+  }
+  const auto split =
+      value(read_peft(peft_config(4, 8, R"("target_modules": ["gate_up_proj"])"), fused));
+  const auto single = value(read_peft(peft_config(4, 8, targets), peft_tensors(shared)));
+  ASSERT_NE(split, nullptr);
+  EXPECT_EQ(split->digest(), single->digest());
+}
+
+TEST(AdapterReader, GivesPeftAndGgufOneDigestInAllFormatsAndArchitectures) {
+  for (const std::string architecture : {"llama", "qwen2", "qwen3"}) {
+    const ModelSpec spec = small_spec(architecture);
+    const auto expected = value(read_peft(peft_config(4, 8), peft_tensors(small_pairs())));
+    for (const NumberFormat format : {NumberFormat::F32, NumberFormat::F16, NumberFormat::BF16}) {
+      const auto adapter = value(
+          read_gguf(test::gguf_adapter_builder(spec, small_pairs(), 8.0f, format).build(), spec));
+      ASSERT_NE(adapter, nullptr) << architecture;
+      EXPECT_EQ(adapter->digest(), expected->digest()) << architecture;
+      EXPECT_EQ(adapter->find(0, Projection::Up)->a_format, format);
+      const auto peft = value(read_peft(peft_config(4, 8), peft_tensors(small_pairs(), format)));
+      EXPECT_EQ(peft->digest(), expected->digest());
+    }
+  }
+}
+
+TEST(AdapterReader, ScalesGgufByOneWithoutAlpha) {
+  const auto adapter =
+      value(read_gguf(test::gguf_adapter_builder(small_spec(), small_pairs(), 0.0f).build()));
+  EXPECT_EQ(scale_of(adapter, 0, Projection::Query), 1.0f);
+}
+
+TEST(AdapterReader, DecodesQuantisedNumbersOfGguf) {
+  GgufBuilder builder = test::gguf_adapter_builder(small_spec(), {}, 4.0f);
+  std::string blocks;
+  for (int row = 0; row < 4; ++row) {
+    const std::uint16_t scale = f16_from_float(0.5f);
+    blocks.append(reinterpret_cast<const char*>(&scale), 2);
+    for (int i = 0; i < 32; ++i) blocks += static_cast<char>(i - 16);
+  }
+  builder.add_tensor("blk.0.attn_v.weight.lora_a", {32, 4}, 8, blocks);
+  builder.add_tensor("blk.0.attn_v.weight.lora_b", {4, 16}, 0, std::string(4 * 16 * 4, '\0'));
+  const auto adapter = value(read_gguf(builder.build()));
+  ASSERT_NE(adapter, nullptr);
+  const AdapterMatrix* matrix = adapter->find(0, Projection::Value);
+  EXPECT_EQ(matrix->a_format, NumberFormat::F32);
+  EXPECT_EQ(reinterpret_cast<const float*>(matrix->a)[3 * 32 + 1], -7.5f);
+}
+
+TEST(AdapterReader, RefusesWhatIsNotImplementedByItsName) {
+  for (const char* member :
+       {R"("use_dora": true)", R"("bias": "all")", R"("modules_to_save": ["lm_head"])",
+        R"("init_lora_weights": "pissa")", R"("init_lora_weights": "pissa_niter_4")",
+        R"("init_lora_weights": "olora")", R"("init_lora_weights": "loftq")",
+        R"("target_parameters": ["mlp.experts"])", R"("lora_bias": true)", R"("use_qalora": true)",
+        R"("layer_replication": [[0, 1], [0, 1]])", R"("trainable_token_indices": [1, 2])",
+        R"("arrow_config": {"top_k": 2})", R"("a_member_of_tomorrow": 3)"}) {
+    const std::string name = std::string(member).substr(1, std::string(member).find('"', 1) - 1);
+    std::string config = peft_config(4, 8);
+    for (const char* given : {R"("bias": "none", )", R"("init_lora_weights": true, )"}) {
+      if (std::string(given).find(name) != std::string::npos) {
+        config.erase(config.find(given), std::string(given).size());
+      }
+    }
+    config.insert(1, std::string(member) + ", ");
+    expect_refused(read_peft(config, peft_tensors(small_pairs())), ErrorCode::NotSupported, name);
+  }
+  expect_refused(read_peft(R"({"peft_type": "IA3"})", {}), ErrorCode::NotSupported, "IA3");
+}
+
+TEST(AdapterReader, AcceptsMembersThatSayNothingOrOnlyWhenItActs) {
+  const auto adapter =
+      value(read_peft(peft_config(4, 8, R"("alora_invocation_tokens": [3, 4], "use_dora": false,
+                          "modules_to_save": null, "layer_replication": null, "kasa_config": {},
+                          "task_type": "CAUSAL_LM", "lora_dropout": 0.1, "peft_version": "0.21.2",
+                          "eva_config": null, "tomorrow": false)"),
+                      peft_tensors(small_pairs())));
+  EXPECT_NE(adapter, nullptr);
+}
+
+TEST(AdapterReader, RefusesTensorsItHasNoUseForByWhatTheyAre) {
+  const auto with = [](const std::string& name) {
+    std::vector<NamedTensor> tensors = peft_tensors(small_pairs());
+    tensors.push_back({"base_model.model." + name, "F32", {1}, std::string(4, '\0')});
+    return read_peft(peft_config(4, 8), tensors);
+  };
+  expect_refused(with("model.layers.0.self_attn.q_proj.lora_magnitude_vector"),
+                 ErrorCode::NotSupported, "DoRA is not supported");
+  expect_refused(with("model.embed_tokens.lora_embedding_A"), ErrorCode::NotSupported,
+                 "LoRA of the embeddings is not supported");
+  expect_refused(with("lm_head.lora_A.weight"), ErrorCode::NotSupported,
+                 "LoRA of the output matrix is not supported");
+  expect_refused(with("model.layers.0.self_attn.q_proj.lora_B.bias"), ErrorCode::NotSupported,
+                 "biases of LoRA matrices is not supported");
+  expect_refused(with("model.layers.2.self_attn.q_proj.lora_A.weight"), ErrorCode::NotSupported,
+                 "belongs to no linear module of this llama model with 2 layers");
+}
+
+TEST(AdapterReader, RefusesAnAdapterOfAnotherModelOrWithAMissingHalf) {
+  std::vector<NamedTensor> tensors = peft_tensors(small_pairs());
+  tensors.pop_back();
+  expect_refused(read_peft(peft_config(4, 8), tensors), ErrorCode::Corrupted,
+                 "has no matrix B to go with it");
+  tensors.pop_back();
+  expect_refused(read_peft(peft_config(4, 8), tensors), ErrorCode::Corrupted,
+                 "for which there are no matrices");
+  expect_refused(read_peft(peft_config(8, 8), peft_tensors(small_pairs())), ErrorCode::Corrupted,
+                 "is 8, and its matrix A has 4 rows");
+  expect_refused(
+      read_peft(peft_config(4, 8, R"("target_modules": ["q_proj"])"), peft_tensors(small_pairs())),
+      ErrorCode::Corrupted, "which the configuration does not name");
+  ModelSpec wider = small_spec();
+  wider.embedding_width = 64;
+  const auto other = test::random_pairs(1, test::adapter_base_of(wider), 4);
+  expect_refused(read_peft(peft_config(4, 8), peft_tensors(other)), ErrorCode::Corrupted,
+                 "it is an adapter of another model");
+  expect_refused(
+      read_gguf(test::gguf_adapter_builder(small_spec("qwen2"), small_pairs(), 8).build()),
+      ErrorCode::Corrupted, "general.architecture is \"qwen2\"");
+}
+
+TEST(AdapterReader, RefusesRanksAndSizesBeyondTheLimits) {
+  const AdapterLimits rank{.rank_max = 3};
+  expect_refused(read_peft(peft_config(4, 8), peft_tensors(small_pairs()), rank),
+                 ErrorCode::TooLarge, "has rank 4; at most 3 is allowed");
+  const AdapterLimits bytes{.bytes_max = 1000};
+  expect_refused(read_peft(peft_config(4, 8), peft_tensors(small_pairs()), bytes),
+                 ErrorCode::TooLarge, "more than the 1000 bytes");
+  std::vector<NamedTensor> none = peft_tensors(small_pairs());
+  for (NamedTensor& tensor : none) {
+    tensor.shape[tensor.name.find("lora_A") != std::string::npos ? 0 : 1] = 0;
+    tensor.bytes.clear();
+  }
+  expect_refused(read_peft(peft_config(0, 8), none), ErrorCode::Corrupted, "has rank 0");
+  std::vector<NamedTensor> huge;
+  huge.push_back({"base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight",
+                  "BF16",
+                  {1'000'000, 0},
+                  ""});
+  huge.push_back({"base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight",
+                  "BF16",
+                  {0, 1'000'000},
+                  ""});
+  expect_refused(read_peft(peft_config(1'000'000, 8,
+                                       R"("target_modules": ["model.layers.0.self_attn.q_proj"])"),
+                           huge),
+                 ErrorCode::TooLarge, "has rank 1000000; at most 1024 is allowed");
+}
+
+TEST(AdapterReader, RefusesNumbersAndScalesThatAreNotFinite) {
+  std::vector<LowRankPair> pairs = small_pairs();
+  pairs[3].b[5] = std::nanf("");
+  expect_refused(read_peft(peft_config(4, 8), peft_tensors(pairs)), ErrorCode::Corrupted,
+                 "layer 0, attention_output, B: number 5 of 128 is nan");
+  expect_refused(read_peft(peft_config(4, 1e300), peft_tensors(small_pairs())),
+                 ErrorCode::Corrupted, "has the scale");
+}
+
+TEST(AdapterReader, RefusesEveryTruncation) {
+  const std::string config = peft_config(4, 8);
+  const std::vector<LowRankPair> pairs = only(small_pairs(), {Projection::Query});
+  const std::string weights = test::safetensors_of(peft_tensors(pairs));
+  const std::string gguf = test::gguf_adapter_builder(small_spec(), pairs, 8.0f).build();
+  const auto reader = make_adapter_reader(small_spec());
+  for (std::size_t bytes = 0; bytes < weights.size(); bytes += bytes < 1200 ? 1 : 37) {
+    std::vector<AdapterFile> files;
+    files.push_back({"adapter_config.json",
+                     test::to_bytes(peft_config(4, 8, R"("target_modules": ["q_proj"])"))});
+    files.push_back({"adapter_model.safetensors", test::to_bytes(weights.substr(0, bytes))});
+    EXPECT_FALSE(reader->read(std::move(files), {}).ok()) << bytes;
+  }
+  for (std::size_t bytes = 0; bytes < gguf.size(); bytes += bytes < 1200 ? 1 : 37) {
+    EXPECT_FALSE(read_gguf(gguf.substr(0, bytes)).ok()) << bytes;
+  }
+  for (std::size_t bytes = 0; bytes < config.size(); ++bytes) {
+    EXPECT_FALSE(read_peft(config.substr(0, bytes), peft_tensors(small_pairs())).ok()) << bytes;
+  }
+}
+
+TEST(AdapterReader, RefusesOtherGgufFilesAndDuplicateTensors) {
+  GgufBuilder model;
+  model.add_text("general.architecture", "llama");
+  expect_refused(read_gguf(model.build()), ErrorCode::NotSupported, "general.type is \"model\"");
+  GgufBuilder vector;
+  vector.add_text("general.type", "adapter");
+  vector.add_text("adapter.type", "control_vector");
+  expect_refused(read_gguf(vector.build()), ErrorCode::NotSupported,
+                 "adapter.type is \"control_vector\"");
+  GgufBuilder twice = test::gguf_adapter_builder(small_spec(), small_pairs(), 8.0f);
+  twice.add_tensor("blk.0.attn_q.weight.lora_a", {32, 4}, 0, std::string(512, '\0'));
+  EXPECT_FALSE(read_gguf(twice.build()).ok());
+  std::vector<NamedTensor> tensors = peft_tensors(small_pairs());
+  NamedTensor again = tensors[0];
+  again.name = again.name.substr(std::string("base_model.model.").size());
+  tensors.push_back(again);
+  expect_refused(read_peft(peft_config(4, 8), tensors), ErrorCode::Corrupted, "is the same matrix");
+  expect_refused(read_gguf(test::gguf_adapter_builder(small_spec(), {}, 8.0f).build()),
+                 ErrorCode::InvalidArgument, "has no matrix");
+}
+
+class AdapterFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = testing::TempDir() + "quire_adapter_" + std::to_string(getpid());
+    std::filesystem::remove_all(root_);
+    std::filesystem::create_directories(root_ + "/adapters/french");
+    write("adapters/french/adapter_config.json", peft_config(4, 8));
+    write("adapters/french/adapter_model.safetensors",
+          test::safetensors_of(peft_tensors(small_pairs())));
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(root_ + "/" + name, std::ios::binary) << bytes;
+  }
+  AdapterResult read(const AdapterSource& source) const {
+    return make_adapter_reader(small_spec())->read(source, {});
+  }
+  std::string root_;
+};
+
+TEST_F(AdapterFolder, IsReadByItsPathOrBelowAnotherAndAFileAlike) {
+  write("adapters/french.gguf",
+        test::gguf_adapter_builder(small_spec(), small_pairs(), 8.0f).build());
+  const Digest digest = value(read({.path = root_ + "/adapters/french"}))->digest();
+  for (const AdapterSource& source : {AdapterSource{"french", root_ + "/adapters"},
+                                      AdapterSource{"french/.", root_ + "/adapters"},
+                                      AdapterSource{root_ + "/adapters/french.gguf", ""},
+                                      AdapterSource{"french.gguf", root_ + "/adapters"}}) {
+    const auto adapter = value(read(source));
+    ASSERT_NE(adapter, nullptr) << source.path;
+    EXPECT_EQ(adapter->digest(), digest);
+  }
+}
+
+TEST_F(AdapterFolder, IsACopyOnceRead) {
+  const auto adapter = value(read({.path = root_ + "/adapters/french"}));
+  const auto* number = reinterpret_cast<const float*>(adapter->find(0, Projection::Query)->a);
+  const float before = *number;
+  write("adapters/french/adapter_model.safetensors",
+        test::safetensors_of(peft_tensors(small_pairs(4, 2))));
+  EXPECT_EQ(*number, before);
+  EXPECT_NE(value(read({.path = root_ + "/adapters/french"}))->digest(), adapter->digest());
+}
+
+TEST_F(AdapterFolder, IsRefusedIfAPathOrALinkLeavesIt) {
+  const std::string adapters = root_ + "/adapters";
+  std::filesystem::create_directories(root_ + "/other");
+  std::filesystem::rename(adapters + "/french/adapter_model.safetensors",
+                          root_ + "/other/adapter_model.safetensors");
+  expect_refused(read({.path = adapters + "/french"}), ErrorCode::NotFound,
+                 "has no adapter_model.safetensors");
+  write("adapters/french/adapter_model.bin", "");
+  expect_refused(read({.path = adapters + "/french"}), ErrorCode::NotFound,
+                 "adapter_model.bin can run code");
+  std::filesystem::create_symlink(root_ + "/other/adapter_model.safetensors",
+                                  adapters + "/french/adapter_model.safetensors");
+  expect_refused(read({.path = adapters + "/french"}), ErrorCode::PermissionDenied,
+                 "adapter_model.safetensors is a link that leaves its folder");
+  expect_refused(read({"../other", adapters}), ErrorCode::PermissionDenied, "does not lie below");
+  expect_refused(read({root_ + "/other", adapters}), ErrorCode::PermissionDenied,
+                 "does not lie below");
+  std::filesystem::create_directory_symlink(root_ + "/other", adapters + "/linked");
+  expect_refused(read({"linked", adapters}), ErrorCode::PermissionDenied,
+                 "linked is a link that leaves its folder");
+  expect_refused(read({"none", adapters}), ErrorCode::NotFound, "none");
+  expect_refused(read({.path = root_ + "/other"}), ErrorCode::NotFound,
+                 "has no adapter_config.json");
+}
+
+TEST(AdapterReader, RefusesAnUploadThatIsNoAdapter) {
+  std::vector<AdapterFile> files;
+  files.push_back({"readme.md", {}});
+  expect_refused(make_adapter_reader(small_spec())->read(std::move(files), {}),
+                 ErrorCode::InvalidArgument, "given are 1 files: \"readme.md\"");
+}
+
+}  // namespace
+}  // namespace quire::inference

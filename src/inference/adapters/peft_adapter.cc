@@ -1,0 +1,147 @@
+#include "inference/adapters/peft_adapter.h"
+
+#include <utility>
+
+#include "base/utf8.h"
+#include "inference/adapters/peft_config.h"
+#include "inference/weights/safetensors_file.h"
+
+namespace quire::inference {
+namespace {
+
+constexpr std::string_view kPeftPrefix = "base_model.model.";
+constexpr std::string_view kPeftSuffixA = ".lora_A.weight";
+constexpr std::string_view kPeftSuffixB = ".lora_B.weight";
+// Of a model with a head for the language, and of its inner part alone.
+constexpr const char* kWholeLayers = "model.layers.";
+constexpr const char* kInnerLayers = "layers.";
+
+struct RefusedTensor {
+  std::string_view part;  // Of a tensor's name.
+  const char* what;
+};
+constexpr RefusedTensor kRefusedTensors[] = {
+    {".lora_magnitude_vector", "DoRA"},
+    {".lora_embedding_", "LoRA of the embeddings"},
+    {"embed_tokens", "LoRA of the embeddings"},
+    {"lm_head", "LoRA of the output matrix"},
+    {".modules_to_save", "whole modules beside the LoRA matrices"},
+    {".lora_B.bias", "biases of LoRA matrices"},
+    {".bias", "trained biases"},
+};
+
+std::string where_of_tensor(const SafetensorsTensor& tensor) {
+  return tensor.source->name() + ": tensor " + in_quotes(tensor.name);
+}
+
+Error unknown_peft_tensor(const SafetensorsTensor& tensor, const AdapterBase& base) {
+  for (const RefusedTensor& refused : kRefusedTensors) {
+    if (tensor.name.find(refused.part) == std::string::npos) continue;
+    return Error(ErrorCode::NotSupported,
+                 where_of_tensor(tensor) + ": " + refused.what + " is not supported");
+  }
+  return Error(ErrorCode::NotSupported, where_of_tensor(tensor) +
+                                            " belongs to no linear module of this " +
+                                            base.architecture + " model with " +
+                                            std::to_string(base.layer_count) + " layers");
+}
+
+Result<void> collect(const SafetensorsFile& file, const AdapterBase& base,
+                     const LinearModules& modules, PairCollector& collector) {
+  for (const SafetensorsTensor& tensor : file.tensors) {
+    std::string_view module = tensor.name;
+    const bool is_a = module.ends_with(kPeftSuffixA);
+    if (!is_a && !module.ends_with(kPeftSuffixB)) return unknown_peft_tensor(tensor, base);
+    module.remove_suffix((is_a ? kPeftSuffixA : kPeftSuffixB).size());
+    if (module.starts_with(kPeftPrefix)) module.remove_prefix(kPeftPrefix.size());
+    if (!modules.contains(std::string(module))) return unknown_peft_tensor(tensor, base);
+    if (tensor.dimensions.size() != 2) {
+      return Error(ErrorCode::Corrupted, where_of_tensor(tensor) + " has " +
+                                             std::to_string(tensor.dimensions.size()) +
+                                             " dimensions; a matrix was expected");
+    }
+    TRY(collector.add(std::string(module), is_a ? PairCollector::Half::A : PairCollector::Half::B,
+                      {.name = tensor.name,
+                       .format = tensor.format,
+                       .row_count = tensor.dimensions[0],
+                       .column_count = tensor.dimensions[1],
+                       .offset = tensor.offset,
+                       .source = tensor.source}));
+  }
+  return {};
+}
+
+// Whether the names begin with the layers of the inner part.
+bool is_inner(const SafetensorsFile& file) {
+  for (const SafetensorsTensor& tensor : file.tensors) {
+    std::string_view name = tensor.name;
+    if (name.starts_with(kPeftPrefix)) name.remove_prefix(kPeftPrefix.size());
+    if (name.starts_with(kInnerLayers)) return true;
+  }
+  return false;
+}
+
+// A fused module takes the place of those that it is made of, so only single ones must be there.
+Result<void> check_all_there(const PeftConfig& config, const std::string& config_name,
+                             const LinearModules& modules,
+                             const std::vector<PairCollector::Pair>& pairs) {
+  std::vector<bool> there;
+  const auto mark = [&](const LinearModule& module, Projection projection) {
+    const std::size_t at =
+        std::size_t{module.layer} * kProjectionCount + static_cast<std::size_t>(projection);
+    if (there.size() <= at) there.resize(at + 1);
+    const bool before = there[at];
+    there[at] = true;
+    return before;
+  };
+  for (const PairCollector::Pair& pair : pairs) {
+    const LinearModule& module = modules.at(pair.module);
+    for (const Projection projection : module.projections) mark(module, projection);
+  }
+  for (const auto& [name, module] : modules) {
+    if (module.projections.size() > 1 || !config.targets(name)) continue;
+    if (mark(module, module.projections.front())) continue;
+    return Error(ErrorCode::Corrupted,
+                 config_name + ": \"target_modules\" names " + in_quotes(name) +
+                     ", for which there are no matrices: the file is incomplete, or it is an "
+                     "adapter of another model");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Adapter>> read_peft_adapter(const AdapterModel& model,
+                                                         std::string_view config_text,
+                                                         const std::string& config_name,
+                                                         std::shared_ptr<const ByteSource> weights,
+                                                         const AdapterLimits& limits) {
+  const PeftConfig config = TRY(PeftConfig::parse(config_text, config_name));
+  const SafetensorsFile file = TRY(SafetensorsFile::parse(std::move(weights)));
+  const LinearModules modules = linear_modules(model.base, TensorNaming::HuggingFace,
+                                               is_inner(file) ? kInnerLayers : kWholeLayers);
+  PairCollector collector;
+  TRY(collect(file, model.base, modules, collector));
+  std::vector<PairCollector::Pair> found = TRY(std::move(collector).finish());
+  TRY(check_all_there(config, config_name, modules, found));
+  std::vector<StoredPair> pairs;
+  for (PairCollector::Pair& pair : found) {
+    if (!config.targets(pair.module)) {
+      return Error(ErrorCode::Corrupted, config_name + ": it has matrices for " +
+                                             in_quotes(pair.module) +
+                                             ", which the configuration does not name");
+    }
+    const std::uint32_t rank = config.rank_of(pair.module);
+    if (pair.a.row_count != rank) {
+      return Error(ErrorCode::Corrupted, config_name + ": the rank of " + in_quotes(pair.module) +
+                                             " is " + std::to_string(rank) +
+                                             ", and its matrix A has " +
+                                             std::to_string(pair.a.row_count) + " rows");
+    }
+    const double scale = config.scale_of(pair.module);
+    pairs.push_back({modules.at(pair.module), std::move(pair.a), std::move(pair.b), scale, false});
+  }
+  return assemble(model, pairs, limits);
+}
+
+}  // namespace quire::inference

@@ -1,0 +1,77 @@
+#pragma once
+// The two halves of an adapter's matrices as a file holds them, and how they become an Adapter.
+//
+// PEFT folders and GGUF files differ in names and in where the scale comes from; both become
+// StoredPairs. assemble() checks shapes against the model and the limits before it reads numbers,
+// turns rows that a file stores for interleaved RoPE into half-split order (as WeightSource does
+// for weights), splits fused matrices, and decodes quantised numbers to F32. Other numbers keep
+// their format.
+//
+// Thread   any; no state.
+// Errors   Corrupted, TooLarge and those of the files; each names the tensor.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "inference/api/adapter.h"
+#include "inference/api/adapter_reader.h"
+#include "inference/weights/tensor_binding.h"
+
+namespace quire::inference {
+
+// What the reader knows of the model.
+struct AdapterModel {
+  AdapterBase base;
+  std::uint32_t head_dim = 0;
+
+  explicit AdapterModel(const ModelSpec& spec);
+};
+
+// A linear module: one projection of a layer, or several that are fused, whose outputs follow one
+// another.
+struct LinearModule {
+  std::uint32_t layer = 0;
+  std::vector<Projection> projections;
+};
+using LinearModules = std::unordered_map<std::string, LinearModule>;
+
+// Names after `before_layer` and the layer's number: "model.layers." gives
+// "model.layers.0.self_attn.q_proj". For GGUF "blk." gives "blk.0.attn_q".
+LinearModules linear_modules(const AdapterBase& base, TensorNaming naming,
+                             const std::string& before_layer);
+
+struct StoredPair {
+  LinearModule module;
+  StoredTensor a;  // [rank][input]
+  StoredTensor b;  // [output][rank]
+  double scale = 1.0;
+  bool is_interleaved = false;  // The rows of query and key are stored for interleaved RoPE.
+};
+
+// Fills `pairs` half by half. `half` is "a" or "b" of messages' lora_A and lora_B.
+class PairCollector {
+ public:
+  enum class Half : std::uint8_t { A, B };
+  Result<void> add(const std::string& module, Half half, StoredTensor tensor);
+  // NotFound naming the half that is missing. By name of the module.
+  struct Pair {
+    std::string module;
+    StoredTensor a, b;
+  };
+  Result<std::vector<Pair>> finish() &&;
+
+ private:
+  struct Halves {
+    std::unique_ptr<StoredTensor> a, b;
+  };
+  std::unordered_map<std::string, Halves> halves_;
+};
+
+Result<std::shared_ptr<const Adapter>> assemble(const AdapterModel& model,
+                                                const std::vector<StoredPair>& pairs,
+                                                const AdapterLimits& limits);
+
+}  // namespace quire::inference
