@@ -142,6 +142,14 @@ void EngineFlags::add_models(CLI::App& app) {
       ->allow_extra_args(false);
 }
 
+void EngineFlags::add_adapters(CLI::App& app, const char* what_for) {
+  app.add_option("--adapter", adapters,
+                 std::string("Load a LoRA adapter, a folder in PEFT's form or a GGUF file, ") +
+                     what_for + ". May be given again")
+      ->type_name("NAME=PATH")
+      ->allow_extra_args(false);
+}
+
 void EngineFlags::add_all(CLI::App& app) {
   add_model(app);
   add_rest(app);
@@ -261,6 +269,7 @@ Result<EngineOptions> EngineFlags::finish() const {
     options.model = models.front();
     options.further_models.assign(models.begin() + 1, models.end());
   }
+  for (const std::string& each : adapters) options.adapters.push_back(TRY(parse_adapter(each)));
   options.backend = TRY(choose("backend", "QUIRE_BACKEND", backend, kBackends));
   options.kv_mode = TRY(choose("kv cache mode", "QUIRE_KV", kv, kKvModes));
   options.kv_format = TRY(choose("kv format", "QUIRE_KV_FORMAT", kv_format, kKvFormats));

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/adapter_option.h"
 #include "base/instance_limits.h"
 
 namespace quire::cli {
@@ -31,6 +32,7 @@ struct BatchingChoice {
 struct EngineOptions {
   std::string model;  // A name, a GGUF file or a folder; empty: the default model.
   std::vector<std::string> further_models;  // Beside it, where programs may choose.
+  std::vector<AdapterOption> adapters;      // Loaded at the start.
   BackendChoice backend = BackendChoice::Auto;
   std::uint32_t thread_count = 0;  // 0: one for each physical core.
   KvModeChoice kv_mode = KvModeChoice::Paged;

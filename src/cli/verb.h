@@ -23,6 +23,7 @@ struct Verb {
 struct EngineFlags {
   std::string model;
   std::vector<std::string> models;  // After add_models().
+  std::vector<std::string> adapters;
   std::string backend = "auto";
   std::string kv = "paged";
   std::string kv_format = "f16";
@@ -42,6 +43,7 @@ struct EngineFlags {
 
   void add_model(CLI::App& app);
   void add_models(CLI::App& app);  // For verbs whose programs may choose.
+  void add_adapters(CLI::App& app, const char* what_for);
   void add_all(CLI::App& app);     // With add_model,
   void add_rest(CLI::App& app);    // and without.
   void add_store(CLI::App& app);   // For verbs whose programs may save contexts.

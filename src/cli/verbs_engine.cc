@@ -123,6 +123,7 @@ Verb add_run(CLI::App& app) {
                    "Write both to FILE, for `quire kv tree FILE` and `quire kv why FILE`")
       ->type_name("FILE");
   state->engine.add_models(*verb);
+  state->engine.add_adapters(*verb, "for programs to use by NAME");
   state->engine.add_rest(*verb);
   state->engine.add_store(*verb);
   add_json(*verb, state->options.output);
@@ -222,6 +223,7 @@ Verb add_generate(CLI::App& app) {
   add_sampling(*verb, state->options.sampling);
   state->grammar.add_all(*verb);
   state->engine.add_all(*verb);
+  state->engine.add_adapters(*verb, "and write under it; PATH@SCALE scales it");
   add_json(*verb, state->options.output);
   verb->footer(
       R"(Without a prompt, standard input is the prompt, unless it is a terminal.
@@ -269,6 +271,7 @@ Verb add_chat(CLI::App& app) {
       "Neither read nor keep the lines that you type (docs/guide/chat.md)");
   state->grammar.add_all(*verb);
   state->engine.add_all(*verb);
+  state->engine.add_adapters(*verb, "and write under it; PATH@SCALE scales it");
   verb->footer(
       R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the conversation. On a
 terminal lines are edited, """ begins and ends a message of several, and there are /set, /save and /load;

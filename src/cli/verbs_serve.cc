@@ -319,6 +319,7 @@ Verb add_serve_flags(CLI::App* verb) {
   state->instance.add_all(*verb, 3600.0,
                           "a quarter of the pool, or what holds 2,048 tokens where that is more");
   state->engine.add_models(*verb);
+  state->engine.add_adapters(*verb, "for programs of all tenants to use by NAME");
   state->engine.add_rest(*verb);
   state->engine.add_store(*verb);
   verb->add_option(

@@ -75,6 +75,7 @@ Result<void> generate(const cli::GenerateOptions& options) {
   HostLoop loop(machine->control(), machine->answers(), machine->wakeup());
   const std::vector<std::uint32_t> prompt = TRY(prompt_ids(loop, model, text_of_prompt));
   HostGenerator generator(loop, machine->text(), model);
+  generator.use(machine->adapters_in_force());
   TRY(generator.append(prompt));
   TRY(constrain(generator, options.grammar));
   generator.start(

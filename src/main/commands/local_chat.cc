@@ -23,6 +23,7 @@ LocalChat::LocalChat(Machine& machine, const cli::ChatSettings& settings,
 
 void LocalChat::start_context() {
   generator_ = std::make_unique<HostGenerator>(loop_, machine_.text(), machine_.model());
+  generator_->use(machine_.adapters_in_force());
 }
 
 void LocalChat::clear() {

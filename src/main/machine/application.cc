@@ -56,6 +56,7 @@ struct Application::Parts {
              .wall_offset_ns = wall_offset_ns(clock),
              .walk = walk,
              .http = &http,
+             .adapters = base.adapters,
              .admission = {.instance_count_max = options.instance_count_max,
                            .waiting_launch_count_max = options.waiting_launch_count_max},
              .usage = options.usage,
@@ -75,7 +76,8 @@ struct Application::Parts {
 Result<std::unique_ptr<Application>> Application::build(Machine& machine, const Clock& clock,
                                                         const SandboxOptions& options,
                                                         WalkSink* walk) {
-  return build({machine.control(), machine.answers(), machine.wakeup()}, clock, options, walk);
+  return build({machine.control(), machine.answers(), machine.wakeup(), &machine.adapters()}, clock,
+               options, walk);
 }
 
 Result<std::unique_ptr<Application>> Application::build(const ApplicationBase& base,

@@ -35,6 +35,7 @@ struct ApplicationBase {
   control::ControlPort& control;
   lifecycle::AnswerInbox& answers;
   Wakeup& wakeup;
+  const control::AdapterCatalog* adapters = nullptr;  // Null: no model has any.
 };
 
 class Application {

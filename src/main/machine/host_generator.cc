@@ -36,6 +36,10 @@ Result<void> HostGenerator::append(const std::vector<std::uint32_t>& tokens) {
   return {};
 }
 
+void HostGenerator::use(control::AdapterSetRef adapters) {
+  instance_.tell(control::ContextUseAdapters{.context = context_, .set = std::move(adapters)});
+}
+
 Result<void> HostGenerator::constrain(inference::GrammarKind kind, const std::string& source) {
   grammar_ = TRY(instance_.call<control::CompiledGrammar>(
                      control::CompileGrammar{.model = {}, .kind = kind, .source = source}))

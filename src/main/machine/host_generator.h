@@ -29,6 +29,9 @@ class HostGenerator {
   // Queues tokens behind what the context holds. Nothing is computed yet.
   Result<void> append(const std::vector<std::uint32_t>& tokens);
 
+  // Tokens appended from now on are of these adapters; null: of none.
+  void use(control::AdapterSetRef adapters);
+
   // Every reply from now on is a text of the grammar.
   Result<void> constrain(inference::GrammarKind kind, const std::string& source);
 

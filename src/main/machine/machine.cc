@@ -17,10 +17,12 @@
 #include "control/store/page_file.h"
 #include "control/store/posix_file_system.h"
 #include "control/tiers/cost_model.h"
+#include "inference/adapters/make_adapter_reader.h"
 #include "inference/devices/open_device.h"
 #include "inference/grammar/make_grammar_compiler.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/model_files.h"
+#include "main/machine/adapter_loading.h"
 #include "main/machine/dispatch_policy.h"
 #include "main/machine/eviction_kind.h"
 #include "main/machine/machine_facts.h"
@@ -125,6 +127,7 @@ struct LoadedModel {
   std::unique_ptr<inference::TextCodec> text;
   std::unique_ptr<inference::GrammarCompiler> grammars;  // Null: this build has none.
   std::unique_ptr<inference::Backend> backend;
+  std::unique_ptr<inference::AdapterReader> adapters;  // Null: the device computes none.
   std::optional<bool> add_bos;
   bool has_chat_template = false;
 };
@@ -149,6 +152,9 @@ Result<LoadedModel> load_model(const std::string& path, inference::DeviceOptions
                          {.first_ns = kSecond / 2, .counts_bytes = true, .is_for_terminals = true});
   options.on_load = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   model.backend = TRY(inference::open_device(*files, options, sink));
+  if (model.backend->capabilities().adapters) {
+    model.adapters = inference::make_adapter_reader(files->spec());
+  }
   model.grammars = inference::make_grammar_compiler(*model.text, model.backend->model().stop_ids);
   return model;
 }
@@ -201,6 +207,8 @@ struct Machine::Parts {
   std::unique_ptr<store::DiskThread> disk;  // Snapshots; null: none are kept.
   std::optional<Error> store_error;
   std::vector<LoadedModel> models;
+  std::unique_ptr<control::AdapterRegistry> adapters;
+  control::AdapterSetRef adapters_in_force;
   std::uint64_t host_tier_bytes = 0;
   control::HelperThread helper;                      // Long text jobs,
   control::HelperThread grammars{kGrammarNiceness};  // grammars,
@@ -252,6 +260,15 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
     parts->models.push_back(TRY(std::move(loaded)));
   }
 
+  // Their adapters.
+  std::vector<control::AdapterModel> with_adapters;
+  for (const LoadedModel& model : parts->models) {
+    with_adapters.push_back({.name = model.name, .reader = model.adapters.get()});
+  }
+  parts->adapters = TRY(load_adapters(std::move(with_adapters), options.adapters));
+  parts->adapters_in_force =
+      TRY(choose_adapters(*parts->adapters, options.adapters, parts->models.front().name));
+
   // The control layer over it.
   control.helper = &parts->helper;
   control.grammars = &parts->grammars;
@@ -274,6 +291,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
                       .codec = model.text.get(),
                       .has_chat_template = model.has_chat_template,
                       .grammars = model.grammars.get(),
+                      .adapters = parts->adapters.get(),
                       .add_bos = model.add_bos});
   }
   set_tiers(options, page_bytes, control);
@@ -305,6 +323,12 @@ const inference::BackendCapabilities& Machine::device() const {
 }
 const inference::TextCodec& Machine::text() const {
   return *parts_->models.front().text;
+}
+control::AdapterRegistry& Machine::adapters() {
+  return *parts_->adapters;
+}
+const control::AdapterSetRef& Machine::adapters_in_force() const {
+  return parts_->adapters_in_force;
 }
 lifecycle::AnswerInbox& Machine::answers() {
   return parts_->answers;

@@ -17,6 +17,7 @@
 #include "base/wakeup.h"
 #include "base/walk.h"
 #include "cli/options.h"
+#include "control/adapters/adapter_registry.h"
 #include "control/api/control_port.h"
 #include "control/api/tier_statistics.h"
 #include "control/objects/miss_log.h"
@@ -47,6 +48,10 @@ class Machine {
   const inference::ModelInfo& model_info() const;
   const inference::BackendCapabilities& device() const;
   const inference::TextCodec& text() const;
+  // Those of all models, by name.
+  control::AdapterRegistry& adapters();
+  // Those of the options that are of the first model, together, for verbs that generate themselves.
+  const control::AdapterSetRef& adapters_in_force() const;
   lifecycle::AnswerInbox& answers();
   Wakeup& wakeup();
   std::uint32_t thread_count() const;
