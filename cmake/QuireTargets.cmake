@@ -148,8 +148,8 @@ endfunction()
 # of the library's.
 set(QUIRE_PLANTED_PAGES
   control/pages/cold_pages.cc control/pages/page_cache.cc control/pages/page_name.cc
-  control/pages/page_pool.cc control/pages/page_trie.cc control/contexts/context.cc
-  control/contexts/context_edits.cc control/contexts/context_suspend.cc
+  control/pages/page_pool.cc control/pages/page_trie.cc control/contexts/context_flight.cc
+  control/contexts/working_pages.cc control/contexts/context_edits.cc control/contexts/context_suspend.cc
   control/contexts/tail_page.cc
   control/scheduler/batch_order.cc control/steps/context_steps.cc
   control/steps/forward_steps.cc control/steps/host_steps.cc

@@ -25,7 +25,8 @@ namespace endpoints {
 // A context that an earlier turn of the conversation saved.
 struct SavedContext {
   std::string name;
-  std::vector<std::uint32_t> tokens;  // All that it holds.
+  std::vector<std::uint32_t> tokens;  // All that it holds,
+  std::string model;                  // under the model of this name: another computes them anew.
 };
 
 struct ChatPrompt {
@@ -289,7 +290,7 @@ class ChatTurn {
   // is computed in any case, because the answer follows it. Returns how many tokens that context
   // has ever found.
   Task<std::uint32_t> open_saved() {
-    if (!prompt_.saved) co_return 0;
+    if (!prompt_.saved || prompt_.saved->model != co_await prompt_.model.name()) co_return 0;
     const auto differs = std::ranges::mismatch(tokens_, prompt_.saved->tokens).in1;
     const auto common = std::min(differs - tokens_.begin(), std::ssize(tokens_) - 1);
     if (common == 0) co_return 0;

@@ -10,21 +10,53 @@ using namespace endpoints;
 
 namespace {
 
-void write_model(JsonWriter& json, const std::string& name, const ModelInfo& info) {
+// `parent`: of an adapter, the model that it changes.
+void write_model(JsonWriter& json, const std::string& name, const ModelInfo& info,
+                 const std::string& parent = {}) {
   json.begin_object().key("id").text(name);
   json.key("object").text("model").key("created").number(0).key("owned_by").text("quire");
   json.key("type").text("model").key("display_name").text(name);
   json.key("created_at").text("1970-01-01T00:00:00Z").key("lifecycle").text("active");
   json.key("max_input_tokens").number(info.context_length);
-  json.key("max_model_len").number(info.context_length).end_object();
+  json.key("max_model_len").number(info.context_length);
+  if (!parent.empty()) json.key("parent").text(parent).key("root").text(name);
+  json.end_object();
+}
+
+// The names of a model's adapters: "NAME", or "BASE:NAME" where an earlier model has one of that
+// name, or is called so.
+Result<std::vector<std::string>> adapter_names(const Model& model, const std::string& base,
+                                               std::vector<std::string>& taken) {
+  Result<std::vector<std::string>> found = model.adapters();
+  if (!found.ok() && found.error().code == ErrorCode::NotSupported) {
+    return std::vector<std::string>();
+  }
+  std::vector<std::string> names = TRY(std::move(found));
+  for (std::string& each : names) {
+    if (std::ranges::find(taken, each) != taken.end()) each = base + ":" + each;
+    taken.push_back(each);
+  }
+  return names;
 }
 
 Task<std::string> one_model(std::string name) {
   const std::vector<std::string> names = co_await Model::available();
-  if (std::ranges::find(names, name) == names.end()) co_await fail(unknown_model(name, names));
-  const Model model = co_await Model::open(name);
+  Result<Model> opened = Model::open(name);
+  if (!opened.ok()) co_await fail(unknown_model(name, names));
+  const Model model = std::move(opened).take();
   JsonWriter json;
-  write_model(json, name, model.info());
+  const bool is_base = std::ranges::find(names, name) != names.end();
+  const std::size_t colon = name.rfind(':');
+  std::string parent;
+  for (const std::string& each : names) {
+    if (is_base || !parent.empty()) break;
+    std::vector<std::string> none;
+    const auto adapters = co_await adapter_names(co_await Model::open(each), each, none);
+    const bool has_it = std::ranges::find(adapters, name) != adapters.end() ||
+                        (colon != std::string::npos && each == name.substr(0, colon));
+    if (has_it) parent = each;
+  }
+  write_model(json, name, model.info(), parent);
   co_return json.str();
 }
 
@@ -32,12 +64,21 @@ Task<std::string> all_models() {
   const std::vector<std::string> names = co_await Model::available();
   JsonWriter json;
   json.begin_object().key("object").text("list").key("data").begin_array();
+  std::vector<std::string> taken = names;
+  std::string last = names.back();
+  std::vector<std::pair<Model, std::string>> models;
   for (const std::string& each : names) {
-    const Model model = co_await Model::open(each);
-    write_model(json, each, model.info());
+    models.emplace_back(co_await Model::open(each), each);
+    write_model(json, each, models.back().first.info());
+  }
+  for (const auto& [model, base] : models) {
+    for (const std::string& each : co_await adapter_names(model, base, taken)) {
+      write_model(json, each, model.info(), base);
+      last = each;
+    }
   }
   json.end_array().key("has_more").boolean(false);
-  json.key("first_id").text(names.front()).key("last_id").text(names.back());
+  json.key("first_id").text(names.front()).key("last_id").text(last);
   co_return json.end_object().str();
 }
 

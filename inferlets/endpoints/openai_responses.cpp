@@ -51,7 +51,7 @@ Task<Earlier> read_earlier(ResponseStore responses, std::string id) {
       co_await responses.get(id, ResponsePart::Tokens, entry.token_part_count);
   std::vector<std::uint32_t> tokens(bytes.size() / sizeof(std::uint32_t));
   std::memcpy(tokens.data(), bytes.data(), tokens.size() * sizeof(std::uint32_t));
-  out.saved = SavedContext{id, std::move(tokens)};
+  out.saved = SavedContext{id, std::move(tokens), std::string(response.text("model"))};
   co_return out;
 }
 
@@ -166,7 +166,8 @@ Task<std::vector<std::uint32_t>> conversation_tokens(const Work& work,
 
 // Saves the context. Without it the next turn computes all of its prompt.
 Task<std::uint32_t> save_context(Work& work, std::vector<std::string> output) {
-  SavedContext context{work.head.id, co_await conversation_tokens(work, std::move(output))};
+  SavedContext context{work.head.id, co_await conversation_tokens(work, std::move(output)),
+                       work.head.model};
   if (context.tokens.empty()) co_return 0;
   std::string bytes(context.tokens.size() * sizeof(std::uint32_t), '\0');
   std::memcpy(bytes.data(), context.tokens.data(), bytes.size());

@@ -132,6 +132,32 @@ class Guest {
         result_of(call("output", "get-next-dist", {queue, number_at(kEmbed), 8}));
     return host_.get(kBuffer, static_cast<std::uint32_t>(std::max<std::int64_t>(bytes, 0)));
   }
+  std::vector<std::uint32_t> next_tokens(std::int64_t of) {
+    const std::string bytes = next(of);
+    std::vector<std::uint32_t> tokens(bytes.size() / 8);
+    std::memcpy(tokens.data(), bytes.data() + bytes.size() % 8, tokens.size() * 4);
+    return tokens;
+  }
+  // `names`: one a line.
+  std::int64_t use_adapters(std::int64_t of, std::string_view names, std::vector<double> scales) {
+    const auto count = static_cast<std::int64_t>(scales.size());
+    host_.put(kNote, {reinterpret_cast<const char*>(scales.data()), scales.size() * 8});
+    return call("adapter", "use-adapters",
+                {of, host_.put(kTokens, names), static_cast<std::int64_t>(names.size()), kNote,
+                 count});
+  }
+  std::string adapters() {
+    const std::int64_t bytes =
+        call("adapter", "available-adapters", {model_, kBuffer, 16384});
+    return host_.get(kBuffer, static_cast<std::uint32_t>(std::max<std::int64_t>(bytes, 0)));
+  }
+  // An empty context of the model that has the name, or the error.
+  std::int64_t context_of_model(std::string_view name) {
+    const std::int64_t model = call(
+        "models", "get-model", {host_.put(kName, name), static_cast<std::int64_t>(name.size())});
+    if (model < 0) return model;
+    return call("context", "create", {call("queue", "create-queue", {model, 1})});
+  }
   std::int32_t number_at(std::uint32_t address) {
     std::int32_t value = 0;
     std::memcpy(&value, host_.memory().data() + address, sizeof value);

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "control/contexts/model_resources.h"
 #include "control/controller/grammar_cache.h"
 #include "control/controller/job_turns.h"
 #include "control/controller/store_jobs.h"
 #include "control/controller/text_jobs.h"
 #include "control/objects/export_table.h"
-#include "control/objects/model_resources.h"
 #include "control/page_guest.h"
 #include "control/steps/matcher_jobs.h"
 #include "control/transfers/snapshot_opens.h"

@@ -77,7 +77,7 @@ Result<std::int32_t> submit_pass(HostCall& call, GuestHandle queue, const PassLi
   control::Forward body;
   body.queue = object(queue);
   body.beyond_context = (flags & kBeyondContext) != 0;
-  body.adapters = std::move(adapters);
+  body.adapters = adapters == nullptr ? adapters_of_queue(call, queue) : std::move(adapters);
   body.input_pages = TRY(find_objects(call, ikv, HandleKind::Page, model, "ikv", true));
   body.input_embeds = TRY(find_objects(call, iemb, HandleKind::Embed, model, "iemb"));
   body.output_pages = TRY(find_objects(call, okv, HandleKind::Page, model, "okv"));

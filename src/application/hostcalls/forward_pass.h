@@ -16,7 +16,7 @@ struct PassLists {
   std::uint32_t flags = 0;
 };
 
-// `adapters`: null is the base model.
+// `adapters`: null for those of the queue's model as it was opened.
 Result<std::int32_t> submit_pass(HostCall& call, GuestHandle queue, const PassLists& lists,
                                  control::AdapterSetRef adapters);
 

@@ -150,6 +150,7 @@ class FutureTable {
   void begin_wait(std::vector<std::int32_t> handles, std::optional<std::uint64_t> deadline_ns);
   bool waiting() const { return waiting_; }
   bool wait_over(std::uint64_t now_ns) const;
+  bool wait_is_poll = false;  // It is that of poll_oneoff, which returns an errno.
   // Ends the wait. The index of the first ready future; empty: the time was over.
   std::optional<std::int32_t> end_wait();
 

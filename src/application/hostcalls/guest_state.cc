@@ -346,7 +346,7 @@ void GuestState::client_back() {
 std::int32_t GuestState::end_wait() {
   futures.fire(host.clock.now_ns());
   const std::optional<std::int32_t> first = futures.end_wait();
-  if (std::exchange(wait_is_poll, false)) return 0;
+  if (std::exchange(futures.wait_is_poll, false)) return 0;
   if (first) return *first;
   last_error = "no future became ready in time";
   return -static_cast<std::int32_t>(ErrorCode::Timeout);

@@ -30,6 +30,7 @@
 #include "application/hostcalls/http_table.h"
 #include "application/hostcalls/launcher.h"
 #include "application/hostcalls/mailbox.h"
+#include "application/hostcalls/named_models.h"
 #include "application/hostcalls/outbox.h"
 #include "application/hostcalls/output_meter.h"
 #include "application/hostcalls/served_request.h"
@@ -139,6 +140,7 @@ class GuestState {
   const GuestIdentity identity;
   CallCounts calls;
   HandleTable handles;
+  NamedModels named_models;
   FutureTable futures;
   HttpTable http;
   OutputMeter output;
@@ -156,7 +158,6 @@ class GuestState {
   std::shared_ptr<const sandbox::Script> script;
   std::string last_error;
   std::string result;
-  bool wait_is_poll = false;  // The guest waits in poll_oneoff, which returns an errno.
 
  private:
   void unqueue_tokens(ContextRecord& context, std::uint64_t count);

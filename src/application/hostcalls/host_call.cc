@@ -47,6 +47,11 @@ Result<ModelView> find_queue(const HostCall& call, GuestHandle queue, const char
   return with_trait(model_at(call, entry.model), trait);
 }
 
+control::AdapterSetRef adapters_of_queue(const HostCall& call, GuestHandle queue) {
+  const HandleTable::Entry entry = call.guest.handles.find(queue, HandleKind::Queue).value();
+  return call.guest.named_models.at(entry.payload).adapters;
+}
+
 Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelView& model,
                           const char* what) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -89,21 +89,53 @@ Result<std::int32_t> models_available_models(HostCall& call, GuestAddress buffer
   return give_bytes(call, join_lines(names), buffer, capacity);
 }
 
+namespace {
+
+bool has_trait(const control::ModelDescription& model, const char* trait) {
+  return std::find(model.traits.begin(), model.traits.end(), trait) != model.traits.end();
+}
+
+// "NAME" of an adapter, of whichever model has one first, or "BASE:NAME".
+Result<HandleTable::Entry> find_adapter(HostCall& call, const std::string& name) {
+  GuestState& guest = call.guest;
+  const std::vector<control::ModelDescription>& models = guest.models();
+  const std::size_t colon = name.rfind(':');
+  const bool has_base = colon != std::string::npos;
+  const std::string adapter = has_base ? name.substr(colon + 1) : name;
+  std::string known;
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    known += (known.empty() ? "" : ", ") + models[index].name;
+    if (!has_trait(models[index], "adapter")) continue;
+    const control::ModelIndex model{static_cast<std::uint32_t>(index)};
+    for (const auto& each : guest.host.adapters->list(guest.identity.tenant, model)) {
+      known += ", " + models[index].name + ":" + each.name;
+    }
+    if (has_base && models[index].name != name.substr(0, colon)) continue;
+    Result<control::AdapterSetRef> set =
+        guest.host.adapters->choose(guest.identity.tenant, model, {{adapter, 1.0f}});
+    if (!set.ok()) continue;
+    const std::uint32_t payload = guest.named_models.add({name, std::move(set).take()});
+    return HandleTable::Entry{.model = static_cast<std::uint8_t>(index), .payload = payload};
+  }
+  return Error(ErrorCode::NotFound,
+               "no model is named \"" + printable(name) + "\"; there are: " + known);
+}
+
+}  // namespace
+
 Result<std::int32_t> models_get_model(HostCall& call, GuestList<std::uint8_t> list) {
   const std::string name = TRY(read_known_name(call, list));
   const std::vector<control::ModelDescription>& models = call.guest.models();
   const auto found = std::find_if(models.begin(), models.end(), [&](const auto& model) {
     return name.empty() || model.name == name;
   });
+  HandleTable::Entry entry;
   if (found == models.end()) {
-    std::string known;
-    for (const auto& model : models) known += (known.empty() ? "" : ", ") + model.name;
-    return Error(ErrorCode::NotFound,
-                 "no model is named \"" + printable(name) + "\"; there are: " + known);
+    entry = TRY(find_adapter(call, name));
+  } else {
+    entry.model = static_cast<std::uint8_t>(found - models.begin());
   }
-  const auto index = static_cast<std::uint8_t>(found - models.begin());
-  return static_cast<std::int32_t>(
-      TRY(call.guest.handles.add(HandleKind::Model, {.model = index})));
+  return static_cast<std::int32_t>(TRY(call.guest.handles.add(HandleKind::Model, entry)));
 }
 
 Result<std::int32_t> models_available_traits(HostCall& call, GuestHandle handle,
@@ -149,7 +181,9 @@ Result<std::int32_t> models_model_info(HostCall& call, GuestHandle handle, Guest
 Result<std::int32_t> models_model_name(HostCall& call, GuestHandle handle, GuestAddress buffer,
                                        std::uint32_t capacity) {
   const ModelView model = TRY(find_model(call, handle, nullptr));
-  return give_bytes(call, model.description.name, buffer, capacity);
+  const std::uint32_t named = call.guest.handles.find(handle, HandleKind::Model).value().payload;
+  const std::string& name = call.guest.named_models.at(named).name;
+  return give_bytes(call, named == 0 ? model.description.name : name, buffer, capacity);
 }
 
 Result<std::int32_t> tokenize_tokenize(HostCall& call, GuestHandle handle,

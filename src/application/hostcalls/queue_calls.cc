@@ -41,7 +41,9 @@ Result<std::int32_t> queue_create_queue(HostCall& call, GuestHandle handle,
   const ModelView model = TRY(find_model(call, handle, nullptr));
   const control::Priority wanted = TRY(read_priority(priority));
   const auto index = static_cast<std::uint8_t>(model.index);
-  const GuestHandle queue = TRY(guest.handles.add(HandleKind::Queue, {.model = index}));
+  const std::uint32_t named = guest.handles.find(handle, HandleKind::Model).value().payload;
+  const GuestHandle queue =
+      TRY(guest.handles.add(HandleKind::Queue, {.model = index, .payload = named}));
   guest.send(control::CreateQueue{object(queue), model.index, wanted});
   return static_cast<std::int32_t>(queue);
 }

@@ -265,7 +265,7 @@ Result<Suspension> wasi_poll_oneoff(HostCall& call, GuestAddress subscriptions, 
     return suspension(Errno::Success);
   }
   call.guest.futures.begin_wait({}, earliest->deadline_ns);
-  call.guest.wait_is_poll = true;
+  call.guest.futures.wait_is_poll = true;
   return Suspension();
 }
 

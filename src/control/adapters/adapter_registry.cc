@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "control/objects/adapter_set.h"
+#include "control/contexts/adapter_set.h"
 
 namespace quire::control {
 
@@ -65,6 +65,7 @@ Result<AdapterSetRef> AdapterRegistry::choose(TenantId tenant, ModelIndex model,
     for (const AdapterChoice& choice : choices) {
       const Entry* entry = find_name(tenant, model, choice.name);
       if (entry == nullptr) return unknown(tenant, model, choice.name);
+      if (choices.size() == 1 && choice.scale == 1.0f) return entry->alone;
       chosen.push_back({.name = choice.name, .adapter = entry->adapter, .scale = choice.scale});
     }
   }
@@ -81,7 +82,7 @@ AdapterDescription AdapterRegistry::describe(const Key& key, const Entry& entry)
           .parameter_count = adapter.parameter_count(),
           .bytes = adapter.bytes(),
           .source = entry.source,
-          .is_in_use = entry.adapter.use_count() > 1};
+          .is_in_use = entry.is_in_use()};
 }
 
 std::vector<AdapterDescription> AdapterRegistry::list_locked(std::optional<TenantId> tenant,
@@ -166,8 +167,11 @@ Result<AdapterDescription> AdapterRegistry::finish(
                      " of the tenant's are taken, and it may have " +
                      std::to_string(bytes_.share_of(*key.tenant)) + "; remove one");
   }
+  AdapterSetRef alone =
+      TRY(make_adapter_set({{.name = key.name, .adapter = adapter, .scale = 1.0f}}));
   take(key.tenant, 1, bytes);
-  const auto made = entries_.emplace(key, Entry{std::move(adapter), source}).first;
+  const auto made =
+      entries_.emplace(key, Entry{std::move(adapter), source, std::move(alone)}).first;
   return describe(key, made->second);
 }
 

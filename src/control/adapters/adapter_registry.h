@@ -73,6 +73,8 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
   struct Entry {
     std::shared_ptr<const inference::Adapter> adapter;
     std::string source;
+    AdapterSetRef alone;  // With the scale 1: one set for all who choose just that.
+    bool is_in_use() const { return alone.use_count() > 1 || adapter.use_count() > 2; }
   };
   // Removed, and perhaps in use.
   struct Leaving {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/seeds.h"
-#include "control/objects/adapter_set.h"
+#include "control/contexts/adapter_set.h"
 #include "support/small_adapter.h"
 
 namespace quire::control {

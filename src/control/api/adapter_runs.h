@@ -32,7 +32,7 @@ struct AdapterRun {
   bool operator==(const AdapterRun&) const = default;
 };
 
-// A set with the weights that the device computes with (objects/adapter_set.h). Null: the base
+// A set with the weights that the device computes with (contexts/adapter_set.h). Null: the base
 // model.
 struct AdapterSet;
 using AdapterSetRef = std::shared_ptr<const AdapterSet>;

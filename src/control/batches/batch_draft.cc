@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/planted_fault.h"
-#include "control/objects/adapter_set.h"
+#include "control/contexts/adapter_set.h"
 
 namespace quire::control {
 

@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "control/batches/flight.h"
 #include "control/batches/ready_queue.h"
-#include "control/contexts/give_back.h"
+#include "control/objects/give_back.h"
 #include "control/objects/replica.h"
 #include "inference/api/batch.h"
 

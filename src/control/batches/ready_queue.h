@@ -37,18 +37,18 @@ inline Priority priority_of(const Operation& operation) {
 // Rows that it may need: an upper bound, as what is found in the trie needs none.
 inline std::uint32_t row_count_of(const Operation& operation, std::uint32_t page_size) {
   if (const Context* context = operation.context) {
-    const bool may_have_lost_all = context->is_suspended;
+    const bool may_have_lost_all = context->is_suspended();
     const std::size_t drafts = operation.read != nullptr ? operation.read->drafts.size() : 0;
-    return queued_count(*context) +
+    return context->tokens().queued_count() +
            static_cast<std::uint32_t>(operation.requeries.size() + drafts) +
-           (may_have_lost_all ? context->committed_count * page_size : 0);
+           (may_have_lost_all ? context->chain().page_count() * page_size : 0);
   }
   return static_cast<std::uint32_t>(operation.input_embeds.size()) - operation.done_count;
 }
 // Slots that its next row attends to, about.
 inline std::uint32_t slot_count_of(const Operation& operation, std::uint32_t page_size) {
   if (const Context* context = operation.context) {
-    return context->committed_count * page_size + context->written_count;
+    return context->chain().page_count() * page_size + context->tokens().written_count();
   }
   return static_cast<std::uint32_t>(operation.input_pages.size()) * page_size;
 }

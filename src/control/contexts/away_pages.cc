@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "base/check.h"
-#include "control/contexts/context_parts.h"
-#include "control/contexts/context_swap.h"
+#include "control/contexts/context.h"
+#include "control/contexts/model_resources.h"
+#include "control/contexts/page_ledger.h"
+#include "control/contexts/tail_page.h"
 
 namespace quire::control {
 namespace {
@@ -21,26 +23,28 @@ struct AwayChain {
 
 // Pages of a context that was not swapped, from the root on, that it has or had.
 std::uint32_t charged_count(const Context& context, std::uint32_t page_size) {
-  const std::uint64_t tail = std::uint64_t{context.written_count} + context.lost_count;
-  return context.committed_count + std::max(divide_up(tail, page_size), context.reserved_count);
+  const std::uint64_t tail =
+      std::uint64_t{context.tokens().written_count()} + context.tokens().lost_count();
+  return context.chain().page_count() +
+         std::max(page_count_for(tail, page_size), context.working().reserved_count());
 }
 
 // Pages of one that was not swapped, from the root on, that it has.
 std::uint32_t present_count(const Context& context) {
-  if (context.is_suspended) return 0;
-  return context.committed_count + static_cast<std::uint32_t>(context.tail.size());
+  if (context.is_suspended()) return 0;
+  return context.chain().page_count() + context.working().count();
 }
 
-AwayChain named_part(const Context& context, std::uint32_t page_size) {
+AwayChain named_part(const Context& context) {
   AwayChain chain;
-  if (context.away_head != kNoNode) {
-    chain.head = context.away_head;
-    chain.count = context.away_head_count;
-  } else if (context.is_suspended) {
-    chain.head = context.head;
-    chain.count = context.committed_count;
+  if (context.away().head != kNoNode) {
+    chain.head = context.away().head;
+    chain.count = context.away().head_count;
+  } else if (context.is_suspended()) {
+    chain.head = context.chain().head();
+    chain.count = context.chain().page_count();
   }
-  chain.end = std::min(chain.count, charged_full_count(context, page_size));
+  chain.end = std::min(chain.count, context.charged_full_count());
   chain.begin = std::min(present_count(context), chain.end);
   return chain;
 }
@@ -54,30 +58,28 @@ class AwayCount {
   // What a context computes anew is among its working pages; until they are committed, nobody else
   // is charged with it.
   void pass_over_tail(const Context& context) {
-    const AwayChain chain = named_part(context, cache_.page_size());
-    if (context.is_suspended || chain.head == kNoNode) return;
+    const AwayChain chain = named_part(context);
+    if (context.is_suspended() || chain.head == kNoNode) return;
     NodeId node = chain.head;
-    for (std::uint32_t index = chain.count; index > context.committed_count; --index) {
+    for (std::uint32_t index = chain.count; index > context.chain().page_count(); --index) {
       if (index <= chain.begin) charge_.away[PageCharge::key(node)] = 1;
       node = cache_.parent(node);
     }
   }
 
   void count_chain(const Context& context) {
-    const std::uint32_t page_size = cache_.page_size();
-    const AwayChain chain = named_part(context, page_size);
+    const AwayChain chain = named_part(context);
     NodeId node = chain.head;
     for (std::uint32_t index = chain.count; index > chain.begin; --index) {
       if (index <= chain.end && !count(node)) break;  // Nor those above it.
       node = cache_.parent(node);
     }
-    charge_.page_count += away_page_count(context, page_size) - (chain.end - chain.begin);
+    charge_.page_count += context.away_page_count() - (chain.end - chain.begin);
   }
 
   void count_swapped(const SwappedContext& swapped) {
     for (const WindowPage& page : swapped.pages) count(page.node);
-    charge_.page_count +=
-        std::max(static_cast<std::uint32_t>(swapped.tail.size()), swapped.reserved_count);
+    charge_.page_count += swapped.tail_count();
   }
 
  private:
@@ -94,47 +96,35 @@ class AwayCount {
   PageCharge& charge_;
 };
 
-void drop_away_head(Context& context, ModelResources& resources) {
-  if (context.away_head == kNoNode) return;
-  resources.cache.drop_name(std::exchange(context.away_head, kNoNode));
-}
-
-void settle(ModelResources& resources, PageLedger& ledger) {
-  const std::uint32_t page_size = page_size_of(resources);
+void settle(PageLedger& ledger) {
   for (std::size_t index = ledger.away().size(); index > 0; --index) {
     Context& context = *ledger.away()[index - 1];
-    const bool is_back = !context.is_suspended && context.lost_count == 0;
-    if (is_back && away_page_count(context, page_size) == 0) {
-      forget_away(context, resources, ledger);
-    }
+    const bool is_back = !context.is_suspended() && context.tokens().lost_count() == 0;
+    if (is_back && context.away_page_count() == 0) context.forget_away();
   }
 }
 
 }  // namespace
 
-std::uint32_t charged_full_count(const Context& context, std::uint32_t page_size) {
-  return context.committed_count + (context.written_count + context.lost_count) / page_size;
+std::uint32_t Context::charged_full_count() const {
+  return chain_.page_count() + (tokens_.written_count() + tokens_.lost_count()) / page_size();
 }
 
-std::uint32_t away_page_count(const Context& context, std::uint32_t page_size) {
-  if (context.swapped) {
-    const SwappedContext& swapped = *context.swapped;
-    return static_cast<std::uint32_t>(swapped.pages.size()) +
-           std::max(static_cast<std::uint32_t>(swapped.tail.size()), swapped.reserved_count);
-  }
+std::uint32_t Context::away_page_count() const {
+  if (swapped_) return static_cast<std::uint32_t>(swapped_->pages.size()) + swapped_->tail_count();
   // Slots that were never written need no page.
-  if (context.has_unnamed_start && context.tail.empty()) return 0;
-  const std::uint32_t charged = charged_count(context, page_size);
-  return charged - std::min(charged, present_count(context));
+  if (working_.has_unnamed_start() && working_.is_empty()) return 0;
+  const std::uint32_t charged = charged_count(*this, page_size());
+  return charged - std::min(charged, present_count(*this));
 }
 
 PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_t enough) {
   PageCharge charge{.page_count = ledger.page_count(), .away = {}};
   if (ledger.away().empty()) return charge;
-  settle(resources, ledger);
+  settle(ledger);
   std::uint64_t bound = charge.page_count;
   for (const Context* context : ledger.away()) {
-    bound += away_page_count(*context, page_size_of(resources));
+    bound += context->away_page_count();
   }
   if (bound <= enough) {
     charge.page_count = static_cast<std::uint32_t>(bound);
@@ -142,14 +132,14 @@ PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_
   }
   AwayCount count(ledger, resources.cache, charge);
   for (const Context* context : ledger.away()) {
-    if (!context->swapped) count.pass_over_tail(*context);
+    if (!context->swapped()) count.pass_over_tail(*context);
   }
   for (const Context* context : ledger.away()) {
-    if (!context->swapped) count.count_chain(*context);
+    if (!context->swapped()) count.count_chain(*context);
   }
   // Last, because they may have holes: above a page of theirs, not all are counted.
   for (const Context* context : ledger.away()) {
-    if (context->swapped) count.count_swapped(*context->swapped);
+    if (context->swapped()) count.count_swapped(*context->swapped());
   }
   return charge;
 }
@@ -159,14 +149,14 @@ std::uint32_t coming_page_count(const PageLedger& ledger, const ModelResources& 
   if (ledger.away().empty()) return 0;
   const PageCache& cache = resources.cache;
   FlatMap<std::uint8_t> seen;
-  if (asking != nullptr && asking->swapped) {
-    for (const WindowPage& page : asking->swapped->pages) seen[PageCharge::key(page.node)] = 1;
+  if (asking != nullptr && asking->swapped()) {
+    for (const WindowPage& page : asking->swapped()->pages) seen[PageCharge::key(page.node)] = 1;
   }
   std::uint32_t count = 0;
   for (const Context* context : ledger.away()) {
-    if (!context->is_in_flight || !context->swapped) continue;
-    count += swapped_tail_count(*context);
-    for (const WindowPage& page : context->swapped->pages) {
+    if (!context->is_in_flight() || !context->swapped()) continue;
+    count += context->swapped()->tail_count();
+    for (const WindowPage& page : context->swapped()->pages) {
       if (std::exchange(seen[PageCharge::key(page.node)], 1) != 0) continue;
       const bool is_here = cache.is_resident(page.node);
       count += !is_here || !ledger.holds(cache.page_of(page.node));
@@ -175,16 +165,15 @@ std::uint32_t coming_page_count(const PageLedger& ledger, const ModelResources& 
   return count;
 }
 
-std::uint32_t counted_ahead(const Context& context, const ModelResources& resources,
-                            const PageCharge& charge) {
-  const PageTrie& trie = resources.cache.trie();
-  const std::uint32_t page_size = page_size_of(resources);
+std::uint32_t counted_ahead(const Context& context, const PageCharge& charge) {
+  const PageTrie& trie = context.owner().resources->cache.trie();
+  const std::uint32_t page_size = context.page_size();
   if (charge.away.count() == 0) return 0;
-  if (context.has_unnamed_start || context.is_suspended) return 0;
-  const std::uint32_t own = charged_full_count(context, page_size) - context.committed_count;
-  const std::uint32_t end = tail_token_count(context) / page_size;
+  if (context.working().has_unnamed_start() || context.is_suspended()) return 0;
+  const std::uint32_t own = context.charged_full_count() - context.chain().page_count();
+  const std::uint32_t end = context.tokens().count() / page_size;
   std::uint32_t count = 0;
-  NodeId node = context.head;
+  NodeId node = context.chain().head();
   for (std::uint32_t index = 0; index < end; ++index) {
     node = trie.find(node, TailPage(context, page_size, index).content());
     if (node == kNoNode) break;
@@ -193,63 +182,61 @@ std::uint32_t counted_ahead(const Context& context, const ModelResources& resour
   return count;
 }
 
-void note_away(Context& context, ModelResources& resources, PageLedger& ledger) {
+// It is being suspended: it may lack pages from now on.
+void Context::note_away() {
   // What it lacked before it has again, or else it still names it.
-  if (context.lost_count == 0) drop_away_head(context, resources);
-  if (context.away_index == kNotAway) ledger.add_away(context);
+  if (tokens_.lost_count() == 0) drop_away_head();
+  if (away_.index == kNotAway) ledger().add_away(*this);
 }
 
-void keep_away_head(Context& context, ModelResources& resources, NodeId head, std::uint32_t count) {
+// It is back without all that it had: `head` names what it lacks. Takes over the hold on the name.
+void Context::keep_away_head(NodeId head, std::uint32_t count) {
   // One that it kept before goes deeper.
-  if (context.away_head != kNoNode || count == context.committed_count) {
-    return resources.cache.drop_name(head);
-  }
-  context.away_head = head;
-  context.away_head_count = count;
+  if (away_.head != kNoNode || count == chain_.page_count()) return cache().drop_name(head);
+  away_.head = head;
+  away_.head_count = count;
 }
 
-void fork_away(const Context& context, Context& child, ModelResources& resources,
-               PageLedger& ledger) {
-  if (context.away_index == kNotAway) return;
-  ledger.add_away(child);
-  if (context.away_head == kNoNode) return;
-  child.away_head = context.away_head;
-  child.away_head_count = context.away_head_count;
-  resources.cache.hold_name(child.away_head);
+// `child` lacks what it lacks.
+void Context::fork_away(Context& child) const {
+  if (away_.index == kNotAway) return;
+  ledger().add_away(child);
+  if (away_.head == kNoNode) return;
+  child.away_.head = away_.head;
+  child.away_.head_count = away_.head_count;
+  cache().hold_name(child.away_.head);
 }
 
-void forget_away(Context& context, ModelResources& resources, PageLedger& ledger) {
-  drop_away_head(context, resources);
-  if (context.away_index != kNotAway) ledger.remove_away(context);
+void Context::drop_away_head() {
+  if (away_.head == kNoNode) return;
+  cache().drop_name(std::exchange(away_.head, kNoNode));
 }
 
-void verify_away(const Context& context, const PageLedger& ledger,
-                 const ModelResources& resources) {
-  const std::uint32_t page_size = page_size_of(resources);
-  if (context.away_index == kNotAway) {
-    QUIRE_CHECK(away_page_count(context, page_size) == 0 && context.away_head == kNoNode, "A1");
+void Context::forget_away() {
+  drop_away_head();
+  if (away_.index != kNotAway) ledger().remove_away(*this);
+}
+
+void Context::verify_away() const {
+  const std::span<Context* const> all = ledger().away();
+  if (away_.index == kNotAway) {
+    QUIRE_CHECK(away_page_count() == 0 && away_.head == kNoNode, "A1");
     return;
   }
-  QUIRE_CHECK(
-      context.away_index < ledger.away().size() && ledger.away()[context.away_index] == &context,
-      "A1");
-  const PageCache& cache = resources.cache;
-  const AwayChain chain = named_part(context, page_size);
-  if (context.swapped || chain.head == kNoNode || context.lost_count == 0) return;
+  QUIRE_CHECK(away_.index < all.size() && all[away_.index] == this, "A1");
+  const AwayChain chain = named_part(*this);
+  if (swapped_ || chain.head == kNoNode || tokens_.lost_count() == 0) return;
   // The tokens that it will compute are those that the chain names.
   NodeId node = chain.head;
-  for (std::uint32_t index = chain.count; index > context.committed_count; --index) {
+  for (std::uint32_t index = chain.count; index > chain_.page_count(); --index) {
     if (index <= chain.end) {
-      const std::size_t first =
-          context.token_first + std::size_t{index - 1 - context.committed_count} * page_size;
-      const auto tokens = cache.trie().tokens(node);
-      QUIRE_CHECK(std::equal(tokens.begin(), tokens.end(),
-                             context.tokens.begin() + static_cast<std::ptrdiff_t>(first)),
-                  "A2");
+      const std::size_t first = std::size_t{index - 1 - chain_.page_count()} * page_size();
+      const auto tokens = cache().trie().tokens(node);
+      QUIRE_CHECK(std::ranges::equal(tokens, tokens_.all().subspan(first, tokens.size())), "A2");
     }
-    node = cache.parent(node);
+    node = cache().parent(node);
   }
-  QUIRE_CHECK(chain.count < context.committed_count || node == context.head, "A2");
+  QUIRE_CHECK(chain.count < chain_.page_count() || node == chain_.head(), "A2");
 }
 
 }  // namespace quire::control

@@ -14,21 +14,16 @@
 //
 // Thread   engine thread only.
 //
-// Invariants, checked by verify_away():
+// Invariants, checked by Context::verify():
 //   A1  A context that lacks pages is known to its ledger, at the place that the context says.
 //   A2  The full pages that it lacks lie on the chain of away_head, which is held by name, and one
 //       that is suspended for the first time on that of its head.
 #include <cstdint>
 
+#include "base/flat_map.h"
 #include "control/contexts/context.h"
 
 namespace quire::control {
-
-// Pages that it had and lacks. O(1).
-std::uint32_t away_page_count(const Context& context, std::uint32_t page_size);
-// How many of its pages, from the root, are full ones that it has or had: whatever it finds for
-// them it is charged with already.
-std::uint32_t charged_full_count(const Context& context, std::uint32_t page_size);
 
 // Pages that an instance holds or has away, each once.
 struct PageCharge {
@@ -48,19 +43,6 @@ std::uint32_t coming_page_count(const PageLedger& ledger, const ModelResources& 
 // Of the pages that the context's queued tokens fill, those that are counted because others of the
 // instance are to have them back. O(the queue), where there are any: for a count that would be too
 // high.
-std::uint32_t counted_ahead(const Context& context, const ModelResources& resources,
-                            const PageCharge& charge);
-
-// The context is being suspended: it may lack pages from now on.
-void note_away(Context& context, ModelResources& resources, PageLedger& ledger);
-// It is back without all that it had: `head` names what it lacks. Takes over the hold on the name.
-void keep_away_head(Context& context, ModelResources& resources, NodeId head, std::uint32_t count);
-// `child` lacks what `context` lacks.
-void fork_away(const Context& context, Context& child, ModelResources& resources,
-               PageLedger& ledger);
-// It lacks nothing, or ends.
-void forget_away(Context& context, ModelResources& resources, PageLedger& ledger);
-
-void verify_away(const Context& context, const PageLedger& ledger, const ModelResources& resources);
+std::uint32_t counted_ahead(const Context& context, const PageCharge& charge);
 
 }  // namespace quire::control

@@ -2,20 +2,22 @@
 
 #include <algorithm>
 
-#include "control/contexts/context_parts.h"
+#include "control/contexts/model_resources.h"
+#include "control/contexts/tail_page.h"
 
 namespace quire::control {
 
-std::vector<NodeId> find_on_tiers(const Context& context, const ModelResources& resources,
-                                  std::uint32_t page_count_max) {
+std::vector<NodeId> find_on_tiers(const Context& context, std::uint32_t page_count_max) {
+  const ModelResources& resources = *context.owner().resources;
   std::vector<NodeId> run;
   // A page that is partly written is finished sooner than fetched.
-  if (!resources.tiers.is_on() || context.has_unnamed_start || context.written_count > 0) {
+  if (!resources.tiers.is_on() || context.working().has_unnamed_start() ||
+      context.tokens().written_count() > 0) {
     return run;
   }
-  const std::uint32_t page_size = page_size_of(resources);
-  const std::uint32_t count = std::min(page_count_max, tail_token_count(context) / page_size);
-  NodeId parent = context.head;
+  const std::uint32_t page_size = context.page_size();
+  const std::uint32_t count = std::min(page_count_max, context.tokens().count() / page_size);
+  NodeId parent = context.chain().head();
   while (run.size() < count) {
     const TailPage page(context, page_size, static_cast<std::uint32_t>(run.size()));
     const PageMatch match = resources.cache.find(parent, page.content());

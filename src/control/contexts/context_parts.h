@@ -1,110 +1,157 @@
 #pragma once
-// What the files of a context share: holds of a context's pages, moved one way only.
+// Small values that a context holds.
+//
+// Thread   engine thread only.
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <span>
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "control/contexts/context.h"
+#include "base/result.h"
+#include "control/api/context_commands.h"
+#include "control/contexts/committed_chain.h"
+#include "control/tiers/page_tiers.h"
+#include "inference/api/batch.h"
 
 namespace quire::control {
 
-inline std::uint32_t page_size_of(const ModelResources& resources) {
-  return resources.cache.page_size();
-}
+struct Instance;
+struct ModelResources;
+struct QueueObject;
+struct Replica;
+class PageLedger;
 
-inline std::uint32_t divide_up(std::uint64_t count, std::uint32_t by) {
-  return static_cast<std::uint32_t>((count + by - 1) / by);
-}
-
-// The content of the page `index` pages behind the head.
-class TailPage {
- public:
-  TailPage(const Context& context, std::uint32_t page_size, std::uint32_t index);
-  TailPage(const TailPage&) = delete;
-  TailPage& operator=(const TailPage&) = delete;
-  const PageContent& content() const { return content_; }
-
- private:
-  std::array<std::uint32_t, inference::kPageSizeMax> positions_;
-  std::vector<std::uint8_t> mask_;
-  std::vector<AdapterRun> adapters_;
-  PageContent content_;
+// Whose a context is, and what its pages are counted in; all of these outlive it.
+struct ContextOwner {
+  Replica* replica = nullptr;
+  Instance* instance = nullptr;
+  QueueObject* queue = nullptr;
+  ModelResources* resources = nullptr;  // The replica's.
+  PageLedger* ledger = nullptr;         // The instance's, of the replica.
+  TenantId tenant{};
 };
 
-inline bool is_windowed(const Context& context) {
-  return context.anchor_count < context.committed_count;
-}
+enum class FindEnd : std::uint8_t { NoMore, Claimed, Slice, Quota };
+struct FindResult {
+  std::uint32_t token_count = 0;  // Queued tokens that were found.
+  FindEnd end = FindEnd::NoMore;
+};
 
-// Whether queued tokens may be found: with those written before them they fill a page.
-inline bool has_page_to_find(const Context& context, std::uint32_t page_size) {
-  return tail_token_count(context) >= page_size && context.written_count < page_size &&
-         !context.has_unnamed_start;
-}
+// What its program said of a context: of its pages, once nobody holds them, and of its length.
+struct ContextWishes {
+  ContextHintKind hint = ContextHintKind::None;
+  std::uint32_t hint_seconds = 0;
+  bool is_beyond_context = false;  // The model's context length does not bound it.
 
-// Of the context's table. Slots that were never written have a hole where there is no page for them
-// yet.
-inline std::uint32_t table_entry_count(const Context& context, std::uint32_t page_size) {
-  const auto tail = static_cast<std::uint32_t>(context.tail.size());
-  const bool has_hole = context.written_count > std::uint64_t{tail} * page_size;
-  return context.committed_count + (has_hole ? divide_up(context.written_count, page_size) : tail);
-}
+  ColdHint cold() const {
+    switch (hint) {
+      case ContextHintKind::WillResume:
+        return {.hint = EvictionHint::WillResume};
+      case ContextHintKind::Done:
+        return {.hint = EvictionHint::Done};
+      case ContextHintKind::Keep:
+        return {.hint = EvictionHint::Keep, .keep_seconds = hint_seconds};
+      case ContextHintKind::SharedPrefix:
+        return {.hint = EvictionHint::SharedPrefix};
+      case ContextHintKind::None:
+        break;
+    }
+    return {};
+  }
+};
 
-// Of tokens that it no longer has.
-void forget_adapters(Context& context, std::uint32_t page_size);
+// What was drawn of a context's last tokens, by the host or by the program itself: it tells prompts
+// from the tokens that go on with what was drawn.
+class DrawHistory {
+ public:
+  // A token that the host drew is queued.
+  void note_queued() { ++queued_count_; }
+  // `own` queued tokens begin to be computed, with outputs for the program or without. How many of
+  // them are prompt: not those that the host drew, and not a single one after an output, which the
+  // program drew itself.
+  std::uint32_t take_prompt(std::uint32_t own, bool wants_output) {
+    const std::uint32_t drawn = std::min(own, std::exchange(queued_count_, 0));
+    const bool is_step = drawn == 0 && own == 1 && gave_output_;
+    if (own > 0 || wants_output) gave_output_ = wants_output;
+    const std::uint32_t prompt = is_step ? 0 : own - drawn;
+    if (prompt > 0) at_ns_ = 0;  // What was appended in between may have been waited for.
+    return prompt;
+  }
+  // A token is drawn at `now_ns`. When the one before it was; 0: prompt came in between.
+  std::uint64_t note_drawn(std::uint64_t now_ns) { return std::exchange(at_ns_, now_ns); }
+  // Of a fork: the child's tokens are drawn anew.
+  DrawHistory forked() const {
+    DrawHistory child = *this;
+    child.at_ns_ = 0;
+    return child;
+  }
 
-// Nothing is on its way in it, and its pages are here.
-inline bool is_idle(const Context& context) {
-  return context.head != kNoNode && !context.is_in_flight && !context.is_opening &&
-         !context.is_suspended;
-}
-// Its tokens give its bits.
-inline bool is_plain(const Context& context) {
-  return context.view.is_plain() && !context.has_unnamed_start && !context.has_opaque_page;
-}
+ private:
+  bool gave_output_ = false;        // When it was last computed, the program got outputs.
+  std::uint32_t queued_count_ = 0;  // Of the tokens queued, those that the host drew.
+  std::uint64_t at_ns_ = 0;         // When the last token was drawn.
+};
 
-// Pages of the tail that have written slots.
-std::uint32_t written_tail_count(const Context& context, std::uint32_t page_size);
-// Of page `index` of the tail, the slots that were written and that the context can see: what lies
-// in the others may be another tenant's, and is not to leave the pool.
-std::uint32_t visible_tail_slots(const Context& context, std::uint32_t page_size,
-                                 std::uint32_t index);
-// Committed pages whose bytes are held, by rising index, without the first `first` of them.
-std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache,
-                                   std::uint32_t first = 0);
+// How a context was used.
+struct ContextUse {
+  std::uint64_t batch = 0;              // The last one that computed it.
+  std::uint32_t found_token_count = 0;  // In all.
+  std::uint64_t miss = 0;  // Why tokens are computed since the last one found; MissLog.
+};
 
-// What its program said, for pages that this context lets go of.
-ColdHint hint_of(const Context& context);
+inline constexpr std::uint32_t kNotAway = 0xffffffffu;
 
-// `node`, a child of the head, becomes the head. The context has a hold on its bytes already, of
-// the kind that hold_kind() says.
-HoldKind hold_kind(const Context& context);
-// Of a node that was found.
-void hold_committed(const Context& context, ModelResources& resources, NodeId node);
-// The same without tokens of the context's own: for pages that come from elsewhere.
-void push_committed(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node);
-// A page that was wholly dropped: nothing of its bytes is held.
-void push_dropped(Context& context, ModelResources& resources, NodeId node);
-void advance_head(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node);
+// What a suspension took, for the quota: see away_pages.h.
+struct AwayMark {
+  std::uint32_t index = kNotAway;  // In its ledger.
+  NodeId head = kNoNode;           // The last full page of what it had, held by name,
+  std::uint32_t head_count = 0;    // and the pages from the root to there.
+};
 
-// The table's entries [first, end) are no longer what the device has.
-void mark_dirty(Context& context, std::uint32_t first, std::uint32_t end);
+// The bytes of a page of a tail, as they were written. Forks share them, and nobody changes bytes
+// that are shared.
+using TailBytes = std::shared_ptr<inference::PageBytes>;
 
-// Adds `count` pages to the tail; false if there are not as many.
-bool extend_tail(Context& context, ModelResources& resources, PageLedger& ledger,
-                 std::uint32_t count);
-// Gives pages of the tail back until `keep_count` are left.
-void release_tail(Context& context, ModelResources& resources, PageLedger& ledger,
-                  std::uint32_t keep_count);
-// Gives the first page of the tail back.
-void release_first(Context& context, ModelResources& resources, PageLedger& ledger);
-void lapse_claims(Context& context, ModelResources& resources);
-// Commits the first page of the tail, which is full.
-void commit_first(Context& context, ModelResources& resources, PageLedger& ledger);
+// What a context has besides its tokens while its pages are on a tier: see Context::swap_out().
+struct SwappedContext {
+  std::vector<WindowPage> pages;   // Committed ones that it held, root first,
+  std::vector<PinId> pins;         // each pinned.
+  std::uint32_t anchor_count = 0;  // Of these, from the first, held as a chain.
+  std::uint32_t written_count = 0;
+  std::uint32_t reserved_count = 0;
+  std::vector<TailBytes> tail;  // Of its working pages; null: not come yet, or being loaded.
+  std::optional<Error> error;   // Why one of these never will come.
 
-inline bool is_gone(const SlotSet& dropped, std::uint32_t page_size, std::uint32_t index) {
-  return dropped.covers({index * page_size, (index + 1) * page_size});
-}
+  // The committed pages that must be in the pool, root first.
+  std::vector<NodeId> nodes() const {
+    std::vector<NodeId> all;
+    for (const WindowPage& page : pages) all.push_back(page.node);
+    return all;
+  }
+  // Whether all pages of its tail have come.
+  bool has_tail() const {
+    return std::all_of(tail.begin(), tail.end(),
+                       [](const TailBytes& bytes) { return bytes != nullptr; });
+  }
+  // Working pages that it needs beside those.
+  std::uint32_t tail_count() const {
+    return std::max(static_cast<std::uint32_t>(tail.size()), reserved_count);
+  }
+};
+
+// A page of a context that is swapped out, in the batch being built: a committed page that is on no
+// tier yet goes to one; a page of the tail comes to the context itself.
+struct SwapSave {
+  inference::PageId page{};
+  std::uint32_t slots = inference::kAllSlots;
+  NodeId node = kNoNode;  // kNoNode: of the tail,
+  std::uint32_t tail_index = 0;
+  TransferId transfer = kNoTransfer;
+  // One that a fork has too, which could write it before it is saved: there is a hold on it, which
+  // the caller gives back when it is.
+  bool is_held = false;
+};
 
 }  // namespace quire::control

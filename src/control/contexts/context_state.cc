@@ -12,19 +12,19 @@ constexpr std::uint8_t kBeyondContext = 1, kUnnamedStart = 2;
 std::vector<std::byte> encode_context_state(const Context& context) {
   std::vector<std::uint8_t> bytes{
       kVersion,
-      static_cast<std::uint8_t>((context.is_beyond_context ? kBeyondContext : 0) |
-                                (context.has_unnamed_start ? kUnnamedStart : 0)),
-      static_cast<std::uint8_t>(context.hint)};
+      static_cast<std::uint8_t>((context.wishes().is_beyond_context ? kBeyondContext : 0) |
+                                (context.working().has_unnamed_start() ? kUnnamedStart : 0)),
+      static_cast<std::uint8_t>(context.wishes().hint)};
   for (int shift = 0; shift < 32; shift += 8) {
-    bytes.push_back(static_cast<std::uint8_t>(context.hint_seconds >> shift));
+    bytes.push_back(static_cast<std::uint8_t>(context.wishes().hint_seconds >> shift));
   }
-  context.view.serialise(bytes);
+  context.view().serialise(bytes);
   const auto all = std::as_bytes(std::span(bytes));
   return {all.begin(), all.end()};
 }
 
-Result<void> decode_context_state(std::span<const std::byte> bytes, std::uint32_t length,
-                                  Context& context) {
+Result<SavedContextState> decode_context_state(std::span<const std::byte> bytes,
+                                               std::uint32_t length) {
   const auto at = [&](std::size_t index) { return static_cast<std::uint8_t>(bytes[index]); };
   if (bytes.size() < kHeaderBytes || at(0) != kVersion) {
     return Error(ErrorCode::Corrupted, "the snapshot's context state is of no known version");
@@ -41,15 +41,14 @@ Result<void> decode_context_state(std::span<const std::byte> bytes, std::uint32_
   if (!view) {
     return Error(ErrorCode::Corrupted, "the snapshot's dropped ranges contradict themselves");
   }
-  context.view = *std::move(view);
-  context.is_beyond_context = (flags & kBeyondContext) != 0;
-  context.has_unnamed_start = (flags & kUnnamedStart) != 0;
-  context.hint = ContextHintKind{hint};
-  context.hint_seconds = 0;
+  SavedContextState state{
+      .view = *std::move(view),
+      .wishes = {.hint = ContextHintKind{hint}, .is_beyond_context = (flags & kBeyondContext) != 0},
+      .has_unnamed_start = (flags & kUnnamedStart) != 0};
   for (std::size_t index = 0; index < 4; ++index) {
-    context.hint_seconds |= std::uint32_t{at(3 + index)} << (8 * index);
+    state.wishes.hint_seconds |= std::uint32_t{at(3 + index)} << (8 * index);
   }
-  return {};
+  return state;
 }
 
 }  // namespace quire::control

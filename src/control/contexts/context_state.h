@@ -9,14 +9,19 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/objects/instance.h"
+#include "control/contexts/context.h"
 
 namespace quire::control {
 
 std::vector<std::byte> encode_context_state(const Context& context);
-// Into a context that will hold `length` written tokens. Corrupted for bytes that are not such a
-// state; nothing has changed then.
-Result<void> decode_context_state(std::span<const std::byte> bytes, std::uint32_t length,
-                                  Context& context);
+
+struct SavedContextState {
+  SlotView view;
+  ContextWishes wishes;
+  bool has_unnamed_start = false;
+};
+// Of a context that will hold `length` written tokens. Corrupted for bytes that are no such state.
+Result<SavedContextState> decode_context_state(std::span<const std::byte> bytes,
+                                               std::uint32_t length);
 
 }  // namespace quire::control

@@ -1,37 +1,25 @@
-#include "control/contexts/context_swap.h"
-
+// Swapping: a context gives its pages up to a tier, and takes the very bytes back.
+//
+// It is how a context is suspended whose tokens alone do not give its bits: one that dropped slots,
+// or has an opaque page. What context_suspend.cc says of the others holds here too, except that
+// nothing is lost: its committed pages are pinned on a tier until they are back, and those of its
+// tail, which have no names, lie in memory here, their written slots alone, once for all forks. A
+// tenant has a share of that memory, and of the places on the tiers (tenant_shares.h). It comes
+// back when the pool has room for all of it: no two contexts wait for one another with half of
+// their pages each.
+//
+// While the pages are on their way back the context is in flight, and still suspended.
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
-#include "control/contexts/away_pages.h"
-#include "control/contexts/context_parts.h"
+#include "control/contexts/context.h"
+#include "control/contexts/model_resources.h"
+#include "control/contexts/page_ledger.h"
 
 namespace quire::control {
-namespace {
-
-std::vector<NodeId> nodes_of(const std::vector<WindowPage>& pages) {
-  std::vector<NodeId> nodes;
-  for (const WindowPage& page : pages) nodes.push_back(page.node);
-  return nodes;
-}
-
-}  // namespace
-
-bool may_swap(const Context& context, const ModelResources& resources) {
-  if (!is_idle(context) || is_plain(context) || !resources.tiers.is_on()) return false;
-  if (context.tail.empty() && held_committed_count(context) == 0) return false;
-  const std::uint32_t tail = written_tail_count(context, page_size_of(resources));
-  return resources.swapped_tails.may_take(context.instance->tenant, tail);
-}
-
-bool can_swap(const Context& context, const ModelResources& resources) {
-  return may_swap(context, resources) &&
-         resources.tiers.can_pin(context.instance->tenant,
-                                 nodes_of(held_pages(context, resources.cache)));
-}
-
 namespace {
 
 // Each page of `swapped` is pinned on a tier; those that no tier has are saved.
@@ -65,113 +53,86 @@ void pin_pages(SwappedContext& swapped, ModelResources& resources, TenantId tena
   }
 }
 
-// All that it holds of the pool is let go.
-void release_all(Context& context, ModelResources& resources, PageLedger& ledger) {
-  PageCache& cache = resources.cache;
-  release_tail(context, resources, ledger, 0);
-  for (const WindowPage& page : context.window) {
-    ledger.release(cache.page_of(page.node));
-    cache.drop_page(page.node, {.hint = EvictionHint::WillResume});
-  }
-  context.window.clear();
-  ledger.release_chain(cache, context.anchor);
-  cache.drop(context.anchor, {.hint = EvictionHint::WillResume});
-  context.anchor = kNoNode;
-  context.anchor_count = 0;
-}
-
 }  // namespace
 
-void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
-              std::vector<SwapSave>& saves) {
-  QUIRE_CHECK(can_swap(context, resources), "swapped what cannot be");
-  note_away(context, resources, ledger);
-  PageCache& cache = resources.cache;
-  const std::uint32_t page_size = page_size_of(resources);
-  const TenantId tenant = context.instance->tenant;
+bool Context::may_swap() const {
+  if (!is_idle() || is_plain() || !resources().tiers.is_on()) return false;
+  if (working_.is_empty() && chain_.held_count() == 0) return false;
+  return resources().swapped_tails.may_take(owner_.tenant, written_tail_count());
+}
+
+bool Context::can_swap() const {
+  if (!may_swap()) return false;
+  std::vector<NodeId> nodes;
+  for (const WindowPage& page : chain_.held_pages(cache())) nodes.push_back(page.node);
+  return resources().tiers.can_pin(owner_.tenant, nodes);
+}
+
+void Context::swap_out(std::vector<SwapSave>& saves) {
+  QUIRE_CHECK(can_swap(), "swapped what cannot be");
+  note_away();
   auto swapped = std::make_unique<SwappedContext>();
-  swapped->pages = held_pages(context, cache);
-  swapped->anchor_count = context.anchor_count;
-  swapped->reserved_count = context.reserved_count;
-  pin_pages(*swapped, resources, tenant, saves);
-  const std::uint32_t tail = written_tail_count(context, page_size);
+  swapped->pages = chain_.held_pages(cache());
+  swapped->anchor_count = chain_.anchor_count();
+  swapped->written_count = tokens_.written_count();
+  swapped->reserved_count = working_.reserved_count();
+  pin_pages(*swapped, resources(), owner_.tenant, saves);
+  const std::uint32_t tail = written_tail_count();
   for (std::uint32_t index = 0; index < tail; ++index) {
-    const PageId page = context.tail[index];
-    const bool is_held = cache.is_shared_tail(page);
-    if (is_held) cache.retain(page);
+    const PageId page = working_.pages()[index];
+    const bool is_held = cache().is_shared_tail(page);
+    if (is_held) cache().retain(page);
     saves.push_back({.page = page,
-                     .slots = visible_tail_slots(context, page_size, index),
+                     .slots = visible_tail_slots(index),
                      .tail_index = index,
                      .is_held = is_held});
   }
   swapped->tail.resize(tail);
-  resources.swapped_tails.take(tenant, tail);
-  context.lost_count = std::exchange(context.written_count, 0);
-  swapped->written_count = context.lost_count;
-  release_all(context, resources, ledger);
-  context.is_suspended = true;
-  context.swapped = std::move(swapped);
-  resources.sequences.release(context);
+  resources().swapped_tails.take(owner_.tenant, tail);
+  tokens_.lose_written();
+  release_tail(0);
+  chain_.let_go(cache(), ledger(), {.hint = EvictionHint::WillResume});
+  is_suspended_ = true;
+  swapped_ = std::move(swapped);
+  resources().sequences.release(*this);
 }
 
-std::vector<NodeId> swapped_nodes(const Context& context) {
-  return nodes_of(context.swapped->pages);
+void Context::swap_in(std::span<const PageId> tail) {
+  const SwappedContext& swapped = *swapped_;
+  chain_.hold_again(cache(), ledger(), swapped.pages, swapped.anchor_count);
+  working_.begin(ledger(), tail);
+  working_.reserve(swapped.reserved_count);
+  tokens_.regain(swapped.written_count);
+  is_suspended_ = false;
+  unpin_swapped();
 }
 
-bool has_swapped_tail(const Context& context) {
-  return std::all_of(context.swapped->tail.begin(), context.swapped->tail.end(),
-                     [](const TailBytes& bytes) { return bytes != nullptr; });
-}
-
-void swap_in(Context& context, ModelResources& resources, PageLedger& ledger,
-             std::vector<PageId> tail) {
-  PageCache& cache = resources.cache;
-  const SwappedContext& swapped = *context.swapped;
-  context.anchor_count = swapped.anchor_count;
-  context.anchor = swapped.anchor_count == 0 ? cache.root_of(context.head)
-                                             : swapped.pages[swapped.anchor_count - 1].node;
-  cache.hold(context.anchor);
-  ledger.acquire_chain(cache, context.anchor);
-  for (std::size_t index = swapped.anchor_count; index < swapped.pages.size(); ++index) {
-    const WindowPage& page = swapped.pages[index];
-    cache.hold_page(page.node);
-    ledger.acquire(cache.page_of(page.node));
-    context.window.push_back(page);
-  }
-  context.tail = std::move(tail);
-  for (const PageId page : context.tail) ledger.acquire(page);
-  context.reserved_count = swapped.reserved_count;
-  context.written_count = swapped.written_count;
-  context.lost_count = 0;
-  context.is_suspended = false;
-  unpin_swapped(context, resources);
-}
-
-PageBytes take_tail_page(Context& context, std::size_t index) {
-  TailBytes& bytes = context.swapped->tail[index];
+inference::PageBytes Context::take_tail_page(std::size_t index) {
+  TailBytes& bytes = swapped_->tail[index];
   if (bytes.use_count() > 1) return bytes->copy();  // A fork is to come back too.
   return std::move(*std::exchange(bytes, nullptr));
 }
 
-void give_tail_page(Context& context, std::size_t index, PageBytes bytes) {
-  TailBytes& kept = context.swapped->tail[index];
-  if (kept == nullptr) kept = std::make_shared<PageBytes>(std::move(bytes));
+void Context::give_tail_page(std::size_t index, inference::PageBytes bytes) {
+  TailBytes& kept = swapped_->tail[index];
+  if (kept == nullptr) kept = std::make_shared<inference::PageBytes>(std::move(bytes));
 }
 
-void unpin_swapped(Context& context, ModelResources& resources) {
-  if (!context.swapped) return;
-  const auto last = std::count_if(context.swapped->tail.begin(), context.swapped->tail.end(),
+// Of a context that ends, or has its pages back.
+void Context::unpin_swapped() {
+  if (!swapped_) return;
+  const auto last = std::count_if(swapped_->tail.begin(), swapped_->tail.end(),
                                   [](const TailBytes& bytes) { return bytes.use_count() <= 1; });
-  const TenantId tenant = context.instance->tenant;
-  resources.swapped_tails.give(tenant, static_cast<std::uint64_t>(last));
-  for (std::size_t index = 0; index < context.swapped->pages.size(); ++index) {
-    resources.tiers.unpin(tenant, context.swapped->pages[index].node, context.swapped->pins[index]);
+  resources().swapped_tails.give(owner_.tenant, static_cast<std::uint64_t>(last));
+  for (std::size_t index = 0; index < swapped_->pages.size(); ++index) {
+    resources().tiers.unpin(owner_.tenant, swapped_->pages[index].node, swapped_->pins[index]);
   }
-  context.swapped.reset();
+  swapped_.reset();
 }
 
-void fork_swapped(const Context& context, Context& child, ModelResources& resources) {
-  const SwappedContext& from = *context.swapped;
+// `child` needs what it needs. Requires: its tail has come, or an error.
+void Context::fork_swapped(Context& child) const {
+  const SwappedContext& from = *swapped_;
   auto swapped = std::make_unique<SwappedContext>();
   swapped->pages = from.pages;
   swapped->pins = from.pins;
@@ -179,15 +140,15 @@ void fork_swapped(const Context& context, Context& child, ModelResources& resour
   swapped->written_count = from.written_count;
   for (std::size_t index = 0; index < from.pages.size(); ++index) {
     // A fork is its parent's tenant's.
-    swapped->pins[index] = resources.tiers.pin_again(context.instance->tenant,
-                                                     from.pages[index].node, from.pins[index]);
+    swapped->pins[index] =
+        resources().tiers.pin_again(owner_.tenant, from.pages[index].node, from.pins[index]);
   }
   if (from.error) {
     swapped->error = from.error->copy();
   } else {
     swapped->tail = from.tail;
   }
-  child.swapped = std::move(swapped);
+  child.swapped_ = std::move(swapped);
 }
 
 }  // namespace quire::control

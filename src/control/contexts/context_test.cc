@@ -2,12 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include "control/contexts/context_suspend.h"
-
 #include <map>
 #include <random>
 
+#include "control/contexts/model_resources.h"
+#include "control/contexts/page_ledger.h"
+
 namespace quire::control {
+
+// Breaks what a context holds, for death tests.
+struct ContextPeer {
+  static DeviceTable& table(Context& context) { return context.table_; }
+};
+
 namespace {
 
 // A device that is only its description.
@@ -41,18 +48,20 @@ PageCacheOptions options_of(std::uint32_t page_count) {
 struct Fixture {
   explicit Fixture(std::uint32_t page_count)
       : device(page_count), resources(device, options_of(page_count)) {
-    open_context(context, resources, resources.cache.root({}));
+    bind(context);
+    context.open(resources.cache.root({}));
   }
+  void bind(Context& one) { one.bind({.resources = &resources, .ledger = &ledger}); }
   void append(std::uint32_t count, std::uint32_t token = 1) {
-    append_tokens(context, resources, std::vector<std::uint32_t>(count, token));
+    context.append(std::vector<std::uint32_t>(count, token));
   }
   // As one batch would.
   void compute(std::uint32_t count) {
-    ASSERT_TRUE(take_pages(context, resources, ledger, queued_count(context), copies));
-    begin_flight(context, resources, count);
-    verify_context(context, resources);
-    end_flight(context, resources, ledger, true);
-    verify_context(context, resources);
+    ASSERT_TRUE(context.take_pages(context.tokens().queued_count(), copies));
+    context.begin_flight(count);
+    context.verify();
+    context.end_flight(true);
+    context.verify();
   }
   NoDevice device;
   ModelResources resources;
@@ -68,11 +77,10 @@ TEST(Context, ATableOfPages5And12And3PutsTokensWhereThePublishedOneDoes) {
   ASSERT_TRUE(fixture.resources.cache.take(16, pages));
   for (const std::uint32_t last : {3u, 12u, 5u}) fixture.resources.cache.release(PageId{last});
   fixture.append(35);
-  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger,
-                         queued_count(fixture.context), fixture.copies));
+  ASSERT_TRUE(fixture.context.take_pages(fixture.context.tokens().queued_count(), fixture.copies));
   ASSERT_TRUE(fixture.resources.sequences.acquire(fixture.context, BatchId{1}));
   std::vector<inference::TableChange> changes;
-  sync_table(fixture.context, fixture.resources, changes);
+  fixture.context.sync_table(changes);
   ASSERT_EQ(changes.size(), 1u);
   const std::map<std::uint32_t, std::uint32_t> published{{0, 80},   {15, 95}, {16, 192},
                                                          {31, 207}, {32, 48}, {34, 50}};
@@ -87,24 +95,22 @@ TEST(Context, TableChangesCarryOnlyWhatTheDeviceLacks) {
   ASSERT_TRUE(fixture.resources.sequences.acquire(fixture.context, BatchId{1}));
   std::vector<inference::TableChange> changes;
   fixture.append(20);
-  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger,
-                         queued_count(fixture.context), fixture.copies));
-  sync_table(fixture.context, fixture.resources, changes);
+  ASSERT_TRUE(fixture.context.take_pages(fixture.context.tokens().queued_count(), fixture.copies));
+  fixture.context.sync_table(changes);
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].entry_count, 2u);
   fixture.compute(20);
   for (int step = 0; step < 12; ++step) {
     fixture.append(1, 2);
-    ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger,
-                           queued_count(fixture.context), fixture.copies));
-    sync_table(fixture.context, fixture.resources, changes);
+    ASSERT_TRUE(
+        fixture.context.take_pages(fixture.context.tokens().queued_count(), fixture.copies));
+    fixture.context.sync_table(changes);
     fixture.compute(1);
   }
   EXPECT_EQ(changes.size(), 1u);  // The page had room.
   fixture.append(1, 3);
-  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger,
-                         queued_count(fixture.context), fixture.copies));
-  sync_table(fixture.context, fixture.resources, changes);
+  ASSERT_TRUE(fixture.context.take_pages(fixture.context.tokens().queued_count(), fixture.copies));
+  fixture.context.sync_table(changes);
   ASSERT_EQ(changes.size(), 2u);
   EXPECT_EQ(changes[1].entry_first, 2u);
   EXPECT_EQ(changes[1].entries.size(), 1u);
@@ -116,26 +122,26 @@ struct SyncedFixture : Fixture {
     append(20);
     compute(20);
     EXPECT_TRUE(resources.sequences.acquire(context, BatchId{1}));
-    sync_table(context, resources, changes);
-    EXPECT_EQ(context.table_clean_count, 2u);
+    context.sync_table(changes);
+    EXPECT_EQ(context.table().clean_count(), 2u);
   }
   std::vector<inference::TableChange> changes;
 };
 
 TEST(ContextDeathTest, ATableOfWhichTheDeviceHasMoreThanThereIsIsNotSent) {
   SyncedFixture fixture;
-  fixture.context.table_clean_count = 3;
-  EXPECT_DEATH(sync_table(fixture.context, fixture.resources, fixture.changes), "X8");
-  EXPECT_DEATH(verify_context(fixture.context, fixture.resources), "X8");
+  ContextPeer::table(fixture.context).note_clean(3);
+  EXPECT_DEATH(fixture.context.sync_table(fixture.changes), "X8");
+  EXPECT_DEATH(fixture.context.verify(), "X8");
 }
 
 TEST(ContextDeathTest, ASuspendedContextHasNoTableOnTheDevice) {
   SyncedFixture fixture;
-  const inference::SequenceId sequence = fixture.context.sequence;
-  suspend_context(fixture.context, fixture.resources, fixture.ledger);
-  verify_context(fixture.context, fixture.resources);
-  fixture.context.sequence = sequence;
-  EXPECT_DEATH(verify_context(fixture.context, fixture.resources), "X8");
+  const inference::SequenceId sequence = fixture.context.table().sequence();
+  fixture.context.suspend();
+  fixture.context.verify();
+  ContextPeer::table(fixture.context).begin(sequence);
+  EXPECT_DEATH(fixture.context.verify(), "X8");
 }
 
 TEST(Context, ForkSealsThePartialPageAndTheFirstWriterCopiesIt) {
@@ -143,24 +149,24 @@ TEST(Context, ForkSealsThePartialPageAndTheFirstWriterCopiesIt) {
   fixture.append(20);
   fixture.compute(20);
   Context child;
-  fork_context(fixture.context, child, fixture.resources, fixture.ledger);
+  fixture.bind(child);
+  fixture.context.fork_to(child);
   EXPECT_EQ(fixture.ledger.page_count(), 2u);
-  append_tokens(child, fixture.resources, std::vector<std::uint32_t>{5});
-  EXPECT_EQ(pages_wanted(child, fixture.resources, queued_count(child)), 1u);
-  ASSERT_TRUE(
-      take_pages(child, fixture.resources, fixture.ledger, queued_count(child), fixture.copies));
+  child.append(std::vector<std::uint32_t>{5});
+  EXPECT_EQ(child.pages_wanted(child.tokens().queued_count()), 1u);
+  ASSERT_TRUE(child.take_pages(child.tokens().queued_count(), fixture.copies));
   ASSERT_EQ(fixture.copies.size(), 1u);
-  EXPECT_EQ(fixture.copies[0].from, fixture.context.tail[0]);
-  EXPECT_EQ(fixture.copies[0].to, child.tail[0]);
+  EXPECT_EQ(fixture.copies[0].from, fixture.context.working().pages()[0]);
+  EXPECT_EQ(fixture.copies[0].to, child.working().pages()[0]);
   EXPECT_EQ(fixture.copies[0].slot_count, 4u);
   // The other is alone with its page now and writes it in place.
   fixture.append(1);
-  EXPECT_EQ(pages_wanted(fixture.context, fixture.resources, queued_count(fixture.context)), 0u);
+  EXPECT_EQ(fixture.context.pages_wanted(fixture.context.tokens().queued_count()), 0u);
   fixture.compute(1);
   EXPECT_EQ(fixture.copies.size(), 1u);
   EXPECT_EQ(fixture.ledger.page_count(), 3u);
-  drop_context(child, fixture.resources, fixture.ledger);
-  drop_context(fixture.context, fixture.resources, fixture.ledger);
+  child.drop();
+  fixture.context.drop();
   EXPECT_EQ(fixture.ledger.page_count(), 0u);
   fixture.resources.cache.verify();
 }
@@ -171,18 +177,18 @@ TEST(Context, ALookUpEndsWithTheQuotaAndWithItsSliceAndGoesOnFromThere) {
   const auto append_to = [&](Context& context) {
     std::vector<std::uint32_t> tokens(kPages * 16);
     for (std::uint32_t index = 0; index < tokens.size(); ++index) tokens[index] = index % 99;
-    append_tokens(context, fixture.resources, tokens);
+    context.append(tokens);
   };
   append_to(fixture.context);
   fixture.compute(kPages * 16);
-  drop_context(fixture.context, fixture.resources, fixture.ledger);
+  fixture.context.drop();
   Context context;
-  open_context(context, fixture.resources, fixture.resources.cache.root({}));
+  fixture.bind(context);
+  context.open(fixture.resources.cache.root({}));
   append_to(context);
   const auto find = [&](std::uint32_t quota, std::uint32_t page_count_max) {
-    const FindResult found =
-        find_queued(context, fixture.resources, fixture.ledger, quota, page_count_max);
-    verify_context(context, fixture.resources);
+    const FindResult found = context.find_queued(quota, page_count_max);
+    context.verify();
     fixture.resources.cache.verify();
     return std::pair(found.token_count / 16, found.end);
   };
@@ -191,8 +197,8 @@ TEST(Context, ALookUpEndsWithTheQuotaAndWithItsSliceAndGoesOnFromThere) {
   EXPECT_EQ(find(kPages, 0), std::pair(0u, FindEnd::Slice));
   EXPECT_EQ(find(kPages, kPages), std::pair(55u, FindEnd::NoMore));
   EXPECT_EQ(fixture.ledger.page_count(), kPages);
-  EXPECT_EQ(queued_count(context), 0u);
-  drop_context(context, fixture.resources, fixture.ledger);
+  EXPECT_EQ(context.tokens().queued_count(), 0u);
+  context.drop();
   EXPECT_EQ(fixture.ledger.page_count(), 0u);
 }
 
@@ -201,20 +207,20 @@ TEST(Context, CountersTellTheSameWhetherTheContextIsSuspendedOrNot) {
   fixture.append(37);
   fixture.compute(37);
   fixture.append(3);
-  const ContextCounters before = counters_of(fixture.context, 16);
+  const ContextCounters before = fixture.context.counters();
   EXPECT_EQ(before.queued_token_count, 3u);
   const auto expect_as_before = [&] {
-    const ContextCounters now = counters_of(fixture.context, 16);
+    const ContextCounters now = fixture.context.counters();
     EXPECT_EQ(now.seq_len, before.seq_len);
     EXPECT_EQ(now.committed_page_count, before.committed_page_count);
     EXPECT_EQ(now.working_page_count, before.working_page_count);
     EXPECT_EQ(now.working_page_token_count, before.working_page_token_count);
     EXPECT_EQ(now.queued_token_count, before.queued_token_count);
   };
-  suspend_context(fixture.context, fixture.resources, fixture.ledger);
+  fixture.context.suspend();
   expect_as_before();
-  resume_context(fixture.context, fixture.resources, fixture.ledger, 8);
-  EXPECT_GT(fixture.context.lost_count, 0u);
+  fixture.context.resume(8);
+  EXPECT_GT(fixture.context.tokens().lost_count(), 0u);
   expect_as_before();
 }
 
@@ -222,40 +228,39 @@ TEST(Context, ResumesWithNoMorePagesThanTheInstanceMayHoldAndFindsTheOthersLater
   Fixture fixture(8);
   fixture.append(64);
   fixture.compute(64);
-  suspend_context(fixture.context, fixture.resources, fixture.ledger);
+  fixture.context.suspend();
   std::vector<PageId> handles;
   ASSERT_TRUE(fixture.resources.cache.take(2, handles));
   for (const PageId page : handles) fixture.ledger.acquire(page);
-  resume_context(fixture.context, fixture.resources, fixture.ledger, 4);
+  fixture.context.resume(4);
   EXPECT_EQ(fixture.ledger.page_count(), 4u);
-  EXPECT_EQ(fixture.context.lost_count, 32u);
-  verify_context(fixture.context, fixture.resources);
-  const auto find = [&] {
-    return find_queued(fixture.context, fixture.resources, fixture.ledger, 4, 8).end;
-  };
+  EXPECT_EQ(fixture.context.tokens().lost_count(), 32u);
+  fixture.context.verify();
+  const auto find = [&] { return fixture.context.find_queued(4, 8).end; };
   EXPECT_EQ(find(), FindEnd::Quota);
   EXPECT_EQ(fixture.ledger.page_count(), 4u);
   for (const PageId page : handles) fixture.ledger.release(page);
   EXPECT_EQ(find(), FindEnd::NoMore);
   EXPECT_EQ(fixture.ledger.page_count(), 4u);
-  EXPECT_EQ(fixture.context.lost_count, 0u);
+  EXPECT_EQ(fixture.context.tokens().lost_count(), 0u);
 }
 
 TEST(Context, AForkTakesNothingOfABoundaryPageThatWasEmptied) {
   Fixture fixture(8);
   fixture.append(32);
   fixture.compute(32);
-  ASSERT_TRUE(rewind_context(fixture.context, fixture.resources, fixture.ledger, 20).ok());
-  ASSERT_TRUE(truncate_page_tokens(fixture.context, fixture.resources, 4).ok());
-  ASSERT_EQ(fixture.context.tail.size(), 1u);
+  ASSERT_TRUE(fixture.context.rewind(20).ok());
+  ASSERT_TRUE(fixture.context.truncate_page_tokens(4).ok());
+  ASSERT_EQ(fixture.context.working().count(), 1u);
   Context child;
-  fork_context(fixture.context, child, fixture.resources, fixture.ledger);
-  append_tokens(child, fixture.resources, std::vector<std::uint32_t>{5});
-  ASSERT_TRUE(take_pages(child, fixture.resources, fixture.ledger, 1, fixture.copies));
-  verify_context(child, fixture.resources);
+  fixture.bind(child);
+  fixture.context.fork_to(child);
+  child.append(std::vector<std::uint32_t>{5});
+  ASSERT_TRUE(child.take_pages(1, fixture.copies));
+  child.verify();
   EXPECT_TRUE(fixture.copies.empty());
-  drop_context(child, fixture.resources, fixture.ledger);
-  drop_context(fixture.context, fixture.resources, fixture.ledger);
+  child.drop();
+  fixture.context.drop();
   EXPECT_EQ(fixture.ledger.page_count(), 0u);
   fixture.resources.cache.verify();
 }
@@ -265,10 +270,10 @@ TEST(Context, TruncateReachesIntoTheTailAndNoFurther) {
   fixture.append(37);
   fixture.compute(37);
   fixture.append(3);
-  EXPECT_FALSE(truncate_context(fixture.context, fixture.resources, fixture.ledger, 9).ok());
-  EXPECT_TRUE(truncate_context(fixture.context, fixture.resources, fixture.ledger, 8).ok());
-  EXPECT_EQ(seq_len(fixture.context, 16), 32u);
-  EXPECT_EQ(fixture.context.tail.size(), 0u);
+  EXPECT_FALSE(fixture.context.truncate(9).ok());
+  EXPECT_TRUE(fixture.context.truncate(8).ok());
+  EXPECT_EQ(fixture.context.seq_len(), 32u);
+  EXPECT_EQ(fixture.context.working().count(), 0u);
 }
 
 }  // namespace

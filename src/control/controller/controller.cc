@@ -8,7 +8,7 @@
 #include "base/planted_fault.h"
 #include "base/sha256.h"
 #include "control/contexts/away_pages.h"
-#include "control/contexts/give_back.h"
+#include "control/objects/give_back.h"
 #include "control/objects/instance_objects.h"
 
 namespace quire::control {
@@ -232,7 +232,7 @@ void Controller::drop_objects(Instance& instance) {
   // A queue whose name is gone lives as long as contexts run in it.
   std::set<QueueObject*> queues(all.queues.begin(), all.queues.end());
   for (Context* context : all.contexts) {
-    queues.insert(context->queue);
+    queues.insert(context->queue());
     give_back(*context, table_.clock.now_ns());
     table_.contexts.destroy(context);
   }

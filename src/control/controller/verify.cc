@@ -17,7 +17,7 @@ void audit_contexts(const Instance& instance) {
   instance.objects.for_each([&](std::uint32_t, const ObjectEntry& entry) {
     if (entry.kind != ObjectKind::Context) return;
     auto* context = static_cast<Context*>(entry.object);
-    QUIRE_CHECK(instance.contexts.at(context->index) == context, "O5");
+    QUIRE_CHECK(instance.contexts.at(context->index()) == context, "O5");
     ++count;
   });
   QUIRE_CHECK(instance.contexts.size() == count, "O5");
@@ -62,25 +62,24 @@ void audit_instance(const Instance& instance, const Replica& replica,
   QUIRE_CHECK(ledger.output_count() == output_count, "S4");
   output_counts[&replica.share(instance)] += output_count;
   for (const Context* context : objects.contexts) {
-    if (context->replica != &replica || context->head == kNoNode) continue;
-    verify_context(*context, resources);
-    verify_away(*context, ledger, resources);
-    away_count += context->away_index != kNotAway;
-    if (context->away_head != kNoNode) ++name_holds[context->away_head];
-    for (const PageId page : context->tail) {
+    if (context->replica() != &replica || context->chain().head() == kNoNode) continue;
+    context->verify();
+    away_count += context->away().index != kNotAway;
+    if (context->away().head != kNoNode) ++name_holds[context->away().head];
+    for (const PageId page : context->working().pages()) {
       ++holds[static_cast<std::uint32_t>(page)];
       held.insert(page);
     }
-    for (const WindowPage& page : context->window) {
+    for (const WindowPage& page : context->chain().window()) {
       ++holds[static_cast<std::uint32_t>(cache.page_of(page.node))];
       held.insert(cache.page_of(page.node));
     }
-    ++name_holds[context->head];
-    if (context->is_suspended) continue;
-    if (!cache.is_root(context->anchor)) {
-      ++holds[static_cast<std::uint32_t>(cache.page_of(context->anchor))];
+    ++name_holds[context->chain().head()];
+    if (context->is_suspended()) continue;
+    if (!cache.is_root(context->chain().anchor())) {
+      ++holds[static_cast<std::uint32_t>(cache.page_of(context->chain().anchor()))];
     }
-    for (NodeId node = context->anchor; !cache.is_root(node); node = cache.parent(node)) {
+    for (NodeId node = context->chain().anchor(); !cache.is_root(node); node = cache.parent(node)) {
       held.insert(cache.page_of(node));
     }
   }

@@ -10,8 +10,8 @@
 #include "base/flat_map.h"
 #include "base/result.h"
 #include "control/api/control_port.h"
+#include "control/contexts/page_ledger.h"
 #include "control/objects/operation.h"
-#include "control/objects/page_ledger.h"
 
 namespace quire::control {
 
@@ -64,14 +64,14 @@ struct ReplicaShare {
 
 struct alignas(64) Instance {
   void add_context(ObjectId name, Context& context) {
-    context.index = static_cast<std::uint32_t>(contexts.size());
+    context.set_index(static_cast<std::uint32_t>(contexts.size()));
     contexts.push_back(&context);
     objects[static_cast<std::uint32_t>(name)] = {ObjectKind::Context, &context};
   }
   void remove_context(ObjectId name, Context& context) {
     objects.erase(static_cast<std::uint32_t>(name));
-    contexts[context.index] = contexts.back();
-    contexts[context.index]->index = context.index;
+    contexts[context.index()] = contexts.back();
+    contexts[context.index()]->set_index(context.index());
     contexts.pop_back();
   }
 

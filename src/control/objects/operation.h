@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "base/slab.h"
 #include "control/api/command.h"
-#include "control/objects/context_object.h"
+#include "control/contexts/context.h"
 #include "control/objects/embed_object.h"
 #include "control/objects/matcher_object.h"
 #include "control/objects/page_object.h"

@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "control/api/adapter_directory.h"
 #include "control/api/control_port.h"
+#include "control/contexts/model_resources.h"
 #include "control/objects/fair_shares.h"
 #include "control/objects/instance.h"
 #include "control/objects/miss_log.h"
-#include "control/objects/model_resources.h"
 #include "control/objects/store_link.h"
 #include "inference/api/backend.h"
 
@@ -70,5 +70,16 @@ struct Replica {
   std::uint64_t completed_at_ns = 0;  // When the batch finished whose outcomes are looked at.
   BatchId last_batch{};
 };
+
+// Whose a context of that instance's queue is.
+inline ContextOwner owner_of(Instance& instance, QueueObject& queue) {
+  Replica& replica = *queue.replica;
+  return {.replica = &replica,
+          .instance = &instance,
+          .queue = &queue,
+          .resources = &replica.resources,
+          .ledger = &replica.ledger(instance),
+          .tenant = instance.tenant};
+}
 
 }  // namespace quire::control

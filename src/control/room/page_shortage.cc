@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "control/contexts/context_suspend.h"
-#include "control/contexts/context_swap.h"
 #include "control/room/page_room.h"
 
 namespace quire::control {
@@ -27,9 +25,9 @@ constexpr std::size_t place_of(Holder holder) {
 
 // What keeps a context from being suspended that others may have the pages of.
 Holder holder_of(const Context& context) {
-  if (context.is_opening) return Holder::Opening;
-  if (!context.view.is_plain()) return Holder::DroppedSlots;
-  if (context.has_opaque_page || context.has_unnamed_start) return Holder::OpaquePages;
+  if (context.is_opening()) return Holder::Opening;
+  if (!context.view().is_plain()) return Holder::DroppedSlots;
+  if (!context.is_plain()) return Holder::OpaquePages;
   return Holder::AtWork;
 }
 
@@ -52,15 +50,16 @@ class PageCensus {
   }
   // All pages whose bytes it holds.
   void count(const Context& context, std::uint32_t& sum) {
-    if (context.head == kNoNode || context.is_suspended) return;
-    for (NodeId node = context.anchor; !cache_.is_root(node); node = cache_.parent(node)) {
+    if (context.chain().head() == kNoNode || context.is_suspended()) return;
+    for (NodeId node = context.chain().anchor(); !cache_.is_root(node);
+         node = cache_.parent(node)) {
       const auto index = static_cast<std::size_t>(cache_.page_of(node));
       if (is_in_chain_[index]) break;  // So are all above it.
       is_in_chain_[index] = true;
       count(cache_.page_of(node), sum);
     }
-    for (const WindowPage& page : context.window) count(cache_.page_of(page.node), sum);
-    for (const PageId page : context.tail) count(page, sum);
+    for (const WindowPage& page : context.chain().window()) count(cache_.page_of(page.node), sum);
+    for (const PageId page : context.working().pages()) count(page, sum);
   }
 
  private:
@@ -82,10 +81,9 @@ Error PageRoom::explain(const Operation& operation) const {
         handles.push_back(static_cast<const PageObject*>(entry.object));
       } else if (entry.kind == ObjectKind::Context) {
         auto* context = static_cast<Context*>(entry.object);
-        if (context->replica != &replica_) return;
+        if (context->replica() != &replica_) return;
         const bool is_kept = victim_of(operation, *context).has_value() &&
-                             !can_suspend(*context, replica_.resources) &&
-                             !can_swap(*context, replica_.resources);
+                             !context->can_suspend() && !context->can_swap();
         contexts[place_of(is_kept ? holder_of(*context) : Holder::AtWork)].push_back(context);
       }
     });

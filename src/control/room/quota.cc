@@ -12,8 +12,7 @@ Result<void> Quota::may_hold(Instance& instance, std::uint32_t count,
   if (count == 0) return {};
   ModelResources& resources = replica_.resources;
   PageLedger& ledger = replica_.ledger(instance);
-  const std::uint32_t given_up =
-      returning == nullptr ? 0 : away_page_count(*returning, resources.cache.page_size());
+  const std::uint32_t given_up = returning == nullptr ? 0 : returning->away_page_count();
   const std::uint32_t quota = of(instance);
   // Forks that shared a page are to have one each, which may be more than went.
   const std::uint64_t held = ledger.page_count() + coming_page_count(ledger, resources, returning);
@@ -24,7 +23,7 @@ Result<void> Quota::may_hold(Instance& instance, std::uint32_t count,
   const PageCharge charge = charge_of(ledger, resources, enough);
   if (more <= quota && charge.page_count <= enough) return {};
   if (returning != nullptr) {
-    const std::uint32_t known = counted_ahead(*returning, resources, charge);
+    const std::uint32_t known = counted_ahead(*returning, charge);
     if (more <= known || std::uint64_t{charge.page_count} + more - known <= quota) return {};
   }
   return beyond(instance, more);
@@ -71,7 +70,7 @@ std::uint32_t Quota::own(Instance& instance) const {
     if (&each == &replica_.ledger(instance)) continue;
     elsewhere += each.away().empty()
                      ? each.page_count()
-                     : charge_of(each, each.away().front()->replica->resources, 0).page_count;
+                     : charge_of(each, *each.away().front()->owner().resources, 0).page_count;
   }
   return maximum - static_cast<std::uint32_t>(std::min<std::uint64_t>(maximum, elsewhere));
 }

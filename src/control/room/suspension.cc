@@ -20,8 +20,6 @@
 #include <tuple>
 #include <vector>
 
-#include "control/contexts/context_suspend.h"
-#include "control/contexts/context_swap.h"
 #include "control/room/page_room.h"
 
 namespace quire::control {
@@ -40,19 +38,19 @@ bool is_waited_for(const Context& context) {
 // Whether the operation may have the context's pages, as far as importance goes.
 std::optional<PageRoom::Victim> PageRoom::victim_of(const Operation& operation,
                                                     Context& context) const {
-  if (context.replica != &replica_ || &context == operation.context ||
+  if (context.replica() != &replica_ || &context == operation.context ||
       &context == operation.child) {
     return std::nullopt;
   }
-  const Instance& instance = *context.instance;
-  const auto priority = static_cast<std::uint8_t>(context.queue->priority);
+  const Instance& instance = *context.instance();
+  const auto priority = static_cast<std::uint8_t>(context.queue()->priority);
   if (&instance == operation.instance) {
     if (is_waited_for(context)) return std::nullopt;
-    return Victim{Rank::Own, 0, priority, context.used_batch, &context};
+    return Victim{Rank::Own, 0, priority, context.use().batch, &context};
   }
   const bool is_idle = instance.unfinished.operation_count == 0 &&
-                       context.used_batch + kIdleBatchCount <= replica_.batch();
-  if (is_idle) return Victim{Rank::Idle, 0, 0, context.used_batch, &context};
+                       context.use().batch + kIdleBatchCount <= replica_.batch();
+  if (is_idle) return Victim{Rank::Idle, 0, 0, context.use().batch, &context};
   const auto own = static_cast<std::uint8_t>(operation.queue != nullptr ? operation.queue->priority
                                                                         : Priority::Normal);
   if (priority < own || (priority == own && instance.order > operation.instance->order)) {
@@ -79,8 +77,7 @@ std::vector<Context*> PageRoom::suspendable(const Operation& operation) const {
       const std::optional<Victim> victim = victim_of(operation, *context);
       if (!victim) continue;
       // Whether a tier has room for it is asked of the one that is chosen: it takes a walk.
-      if (!can_suspend(*context, replica_.resources) && !may_swap(*context, replica_.resources))
-        continue;
+      if (!context->can_suspend() && !context->may_swap()) continue;
       victims.push_back(*victim);
     }
   }
@@ -94,11 +91,11 @@ std::vector<Context*> PageRoom::suspendable(const Operation& operation) const {
 }
 
 void PageRoom::suspend(Context& context) {
-  if (can_suspend(context, replica_.resources)) {
-    suspend_context(context, replica_.resources, replica_.ledger(*context.instance));
+  if (context.can_suspend()) {
+    context.suspend();
     tiers_.keep_cold(context);
   } else {
-    tiers_.swap_out(context, replica_.ledger(*context.instance));
+    tiers_.swap_out(context);
     ++replica_.counts.swap_count;
   }
   ++replica_.counts.suspension_count;
@@ -132,8 +129,8 @@ bool PageRoom::suspend_for(const Operation& operation, std::uint32_t count) {
   ++replica_.counts.search_count;
   for (Context* context : suspendable(operation)) {
     // Those before it may have taken the room that there was on the tiers.
-    if (!can_suspend(*context, resources)) {
-      if (!can_swap(*context, resources)) continue;
+    if (!context->can_suspend()) {
+      if (!context->can_swap()) continue;
       if (!tiers_.can_swap_out()) return false;  // With the next batch.
     }
     suspend(*context);

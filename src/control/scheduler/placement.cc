@@ -159,14 +159,16 @@ void Scheduler::fetch_ahead() const {
   if (const Operation* operation = ahead[kContentsAhead].operation.get()) {
     for (const EmbedObject* each : operation->output_embeds) __builtin_prefetch(each);
     if (const Context* context = operation->context) {
-      if (!context->tokens.empty()) __builtin_prefetch(&context->tokens.back());
-      if (!context->tail.empty()) __builtin_prefetch(&context->tail.back());
+      const TailTokens& tokens = context->tokens();
+      const WorkingPages& working = context->working();
+      if (!tokens.is_empty()) __builtin_prefetch(&tokens.all().back());
+      if (!working.is_empty()) __builtin_prefetch(&working.pages().back());
     }
   }
   if (const Operation* operation = ahead[kPageAhead].operation.get()) {
     const Context* context = operation->context;
-    if (context != nullptr && !context->tail.empty()) {
-      replica_.resources.cache.fetch_state(context->tail.back());
+    if (context != nullptr && !context->working().is_empty()) {
+      replica_.resources.cache.fetch_state(context->working().pages().back());
     }
   }
 }

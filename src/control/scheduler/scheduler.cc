@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
-#include "control/contexts/give_back.h"
+#include "control/objects/give_back.h"
 
 namespace quire::control {
 

@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "control/contexts/away_pages.h"
 #include "control/contexts/context_fetch.h"
-#include "control/contexts/context_suspend.h"
 
 namespace quire::control {
 
@@ -17,7 +16,7 @@ std::optional<Attempt> ContextReturn::fetch(Operation& operation, std::uint32_t 
   const Context& context = *operation.context;
   const std::uint32_t longest = std::min({page_count_max, TierTransfers::kLoadsPerBatch,
                                           std::max(resources().cache.page_count() / 2, 1u)});
-  const std::vector<NodeId> run = find_on_tiers(context, resources(), longest);
+  const std::vector<NodeId> run = find_on_tiers(context, longest);
   const TierTransfers::Fetch fetch = tiers_.look(run);
   switch (fetch.end) {
     case TierTransfers::FetchEnd::Compute:
@@ -32,7 +31,7 @@ std::optional<Attempt> ContextReturn::fetch(Operation& operation, std::uint32_t 
   if (!tools_.room.can_take(operation, count, true)) return tools_.room.want(operation, count);
   operation.wanted_page_count = 0;
   // What had to leave for these pages may have taken their place on the tier.
-  const std::vector<NodeId> left = find_on_tiers(context, resources(), count);
+  const std::vector<NodeId> left = find_on_tiers(context, count);
   const std::size_t before = draft.batch().loads.size();
   tiers_.load(left, tiers_.ready_count(left), draft.batch());
   draft.note_loads(LoadOwner::Tiers);
@@ -43,8 +42,8 @@ std::optional<Attempt> ContextReturn::fetch(Operation& operation, std::uint32_t 
 
 std::optional<Attempt> ContextReturn::bring_swapped(Operation& operation, BatchDraft* draft) {
   const Context& context = *operation.context;
-  if (!context.swapped) return std::nullopt;
-  if (context.is_in_flight || draft == nullptr) return Attempt::Later;
+  if (!context.swapped()) return std::nullopt;
+  if (context.is_in_flight() || draft == nullptr) return Attempt::Later;
   Result<TierTransfers::Fetch> look = tiers_.look_swapped(operation);
   if (!look.ok()) return steps_.fail(operation, std::move(look).take_error());
   if (look.value().end == TierTransfers::FetchEnd::Waits) return Attempt::Later;
@@ -64,7 +63,7 @@ std::optional<Attempt> ContextReturn::bring_swapped(Operation& operation, BatchD
   operation.wanted_page_count = 0;
   tiers_.begin_swap_in(operation, std::move(here), draft->batch());
   draft->note_loads(LoadOwner::Tiers);
-  if (context.is_in_flight) return Attempt::Blocked;
+  if (context.is_in_flight()) return Attempt::Blocked;
   if (operation.error)
     return steps_.fail(operation, std::move(*std::exchange(operation.error, {})));
   return std::nullopt;
@@ -75,10 +74,11 @@ std::optional<Attempt> ContextReturn::bring_swapped(Operation& operation, BatchD
 std::optional<Attempt> ContextReturn::find_lost(Operation& operation, BatchDraft& draft) {
   Context& context = *operation.context;
   const std::uint32_t page_size = this->page_size();
-  const auto lost_pages = [&] { return (context.written_count + context.lost_count) / page_size; };
+  const auto lost_pages = [&] {
+    return (context.tokens().written_count() + context.tokens().lost_count()) / page_size;
+  };
   if (lost_pages() == 0) return std::nullopt;
-  const FindResult found = find_queued(context, resources(), ledger(operation),
-                                       tools_.quota.of(*operation.instance), lost_pages());
+  const FindResult found = context.find_queued(tools_.quota.of(*operation.instance), lost_pages());
   replica().counts.found_token_count += found.token_count;
   if (found.end == FindEnd::Claimed) return Attempt::Later;
   if (found.end == FindEnd::Quota)
@@ -92,19 +92,19 @@ bool ContextReturn::others_go_on(const Operation& operation) const {
        each = each->instance_next) {
     const Context* context = each->context;
     if (each->replica != &replica() || context == nullptr || context == operation.context) continue;
-    if (context->is_in_flight) return true;
+    if (context->is_in_flight()) return true;
     const bool has_begun = each->state == OperationState::Ready && each->is_started &&
-                           computes_context(*each) && !context->is_suspended;
-    if (has_begun && pages_wanted(*context, resources(), queued_count(*context)) == 0) return true;
+                           computes_context(*each) && !context->is_suspended();
+    if (has_begun && context->pages_wanted(context->tokens().queued_count()) == 0) return true;
   }
   return false;
 }
 
 void ContextReturn::resume(Context& context) {
-  if (!context.is_suspended) return;
-  Instance& instance = *context.instance;
-  resume_context(context, resources(), replica().ledger(instance), tools_.quota.of(instance));
-  replica().counts.lost_token_count += context.lost_count;
+  if (!context.is_suspended()) return;
+  Instance& instance = *context.instance();
+  context.resume(tools_.quota.of(instance));
+  replica().counts.lost_token_count += context.tokens().lost_count();
 }
 
 }  // namespace quire::control

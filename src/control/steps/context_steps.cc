@@ -6,10 +6,8 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
-#include "control/contexts/away_pages.h"
-#include "control/contexts/context_parts.h"
-#include "control/contexts/context_suspend.h"
-#include "control/contexts/context_swap.h"
+#include "control/contexts/context.h"
+#include "control/contexts/tail_page.h"
 #include "control/steps/token_counts.h"
 
 namespace quire::control {
@@ -39,7 +37,7 @@ OutputRange outputs_of(const Operation& operation, std::uint32_t requery_count,
 
 // Then nothing that was written is touched, wherever it is.
 bool cuts_queue_only(const ContextEdit& cut, const Context& context) {
-  const std::uint64_t queued = queued_count(context) - context.lost_count + context.overflow_count;
+  const std::uint64_t queued = context.tokens().own_count() + context.tokens().overflow_count();
   return cut.kind == ContextEditKind::Truncate && cut.count <= queued;
 }
 
@@ -50,7 +48,7 @@ bool needs_whole(const Operation& operation) {
   const auto* cut = std::get_if<ContextEdit>(&operation.body);
   const bool cuts = cut != nullptr && (cut->kind == ContextEditKind::Truncate ||
                                        cut->kind == ContextEditKind::Rewind);
-  return !cuts || (operation.context->swapped && !cuts_queue_only(*cut, *operation.context));
+  return !cuts || (operation.context->swapped() && !cuts_queue_only(*cut, *operation.context));
 }
 
 }  // namespace
@@ -58,16 +56,16 @@ bool needs_whole(const Operation& operation) {
 Attempt ContextSteps::attempt(Operation& operation, BatchDraft* building) {
   BatchDraft& draft = *building;
   Context& context = *operation.context;
-  if (context.is_in_flight) return Attempt::Later;
+  if (context.is_in_flight()) return Attempt::Later;
   // Not when it is suspended: that would look through all operations of an instance for each of its
   // contexts. No other operation brings the context back before this one, which is first on it.
-  if (context.is_suspended && operation.is_started) operation.begin_anew();
+  if (context.is_suspended() && operation.is_started) operation.begin_anew();
   // What it gave up may be there still, so that it would need no other page: but it was given up
   // for somebody.
-  if (context.is_suspended && tools_.room.gives_way(operation)) {
-    return tools_.room.want(operation, std::max(context.committed_count, 1u));
+  if (context.is_suspended() && tools_.room.gives_way(operation)) {
+    return tools_.room.want(operation, std::max(context.chain().page_count(), 1u));
   }
-  if (context.swapped) {
+  if (context.swapped()) {
     if (const std::optional<Attempt> away = back_.bring_swapped(operation, building)) return *away;
   }
   back_.resume(context);
@@ -96,10 +94,10 @@ Attempt ContextSteps::attempt(Operation& operation, BatchDraft* building) {
           back_.fetch(operation, resources().cache.page_count(), draft)) {
     return *away;
   }
-  if (queued_count(context) == 0 && operation.requeries.empty()) {
+  if (context.tokens().queued_count() == 0 && operation.requeries.empty()) {
     return finish_context(operation);
   }
-  if (replica().misses.is_on() && queued_count(context) > 0) note_miss(operation);
+  if (replica().misses.is_on() && context.tokens().queued_count() > 0) note_miss(operation);
   return place(operation, draft.rows_left(), false, draft);
 }
 
@@ -107,19 +105,19 @@ std::optional<Attempt> ContextSteps::restore(Operation& operation, BatchDraft* d
   Context& context = *operation.context;
   if (const std::optional<Attempt> away = back_.bring_swapped(operation, draft)) return away;
   back_.resume(context);
-  if (context.lost_count == 0) return std::nullopt;
+  if (context.tokens().lost_count() == 0) return std::nullopt;
   if (draft == nullptr) return Attempt::Later;
   if (const std::optional<Attempt> found = back_.find_lost(operation, *draft)) return found;
-  if (context.lost_count == 0) return std::nullopt;
+  if (context.tokens().lost_count() == 0) return std::nullopt;
   return place(operation, draft->rows_left(), true, *draft);
 }
 
 std::optional<Attempt> ContextSteps::bring_back(Operation& operation, BatchDraft* draft) {
   Context* context = operation.context;
   if (context == nullptr) return std::nullopt;
-  if (context->is_in_flight && !is<ContextAppend>(operation)) return Attempt::Later;
-  if (context->swapped && is<ContextFork>(operation) && !context->swapped->error &&
-      !has_swapped_tail(*context)) {
+  if (context->is_in_flight() && !is<ContextAppend>(operation)) return Attempt::Later;
+  if (context->swapped() && is<ContextFork>(operation) && !context->swapped()->error &&
+      !context->swapped()->has_tail()) {
     return Attempt::Later;  // The batch under way brings it.
   }
   return needs_whole(operation) ? restore(operation, draft) : std::nullopt;
@@ -127,16 +125,15 @@ std::optional<Attempt> ContextSteps::bring_back(Operation& operation, BatchDraft
 
 Result<void> ContextSteps::start(Operation& operation) {
   Context& context = *operation.context;
-  const std::uint32_t page_size = this->page_size();
-  TRY(check_fits(context, resources()));
-  const std::uint32_t queued = queued_count(context);
+  TRY(context.check_fits());
+  const std::uint32_t queued = context.tokens().queued_count();
   const std::uint32_t wanted = output_count_of(operation);
   operation.total_count = queued;
-  operation.position_first = seq_len(context, page_size) - context.lost_count;
+  operation.position_first = context.seq_len() - context.tokens().lost_count();
   // What was lost to a suspension is not the program's queue; one that began before had enough.
-  const std::uint32_t own = queued - context.lost_count;
+  const std::uint32_t own = context.tokens().own_count();
   if (!operation.is_checked && wanted > own) {
-    if (own == 0 && seq_len(context, page_size) == 0) {
+    if (own == 0 && context.seq_len() == 0) {
       return Error(ErrorCode::OutOfRange, "the context is empty; append a token first");
     }
     if (own > 0 || wanted != 1) return too_many_outputs(wanted, own);
@@ -150,24 +147,23 @@ Result<void> ContextSteps::start(Operation& operation) {
   const std::uint32_t written = wanted > queued ? wanted - queued : 0;
   for (std::uint32_t output = 0; output < written; ++output) {
     const std::uint32_t position = operation.position_first - written + output;
-    operation.requeries.push_back({.token = token_at(context, resources(), position),
-                                   .position = position,
-                                   .output = output});
+    operation.requeries.push_back(
+        {.token = context.token_at(position), .position = position, .output = output});
   }
-  operation.output_tokens.assign(context.tokens.end() - (wanted - written), context.tokens.end());
+  const auto last = context.tokens().all().last(wanted - written);
+  operation.output_tokens.assign(last.begin(), last.end());
   operation.is_started = true;
   return {};
 }
 
 FindEnd ContextSteps::find(Operation& operation, std::uint32_t& lookups_left) {
   Context& context = *operation.context;
-  if (queued_count(context) == 0 || !has_page_to_find(context, page_size())) {
+  if (context.tokens().queued_count() == 0 || !context.has_page_to_find()) {
     return FindEnd::NoMore;
   }
-  const std::uint32_t before = context.committed_count;
-  const FindResult found = find_queued(context, resources(), ledger(operation),
-                                       tools_.quota.of(*operation.instance), lookups_left);
-  lookups_left -= std::min(lookups_left, context.committed_count - before);
+  const std::uint32_t before = context.chain().page_count();
+  const FindResult found = context.find_queued(tools_.quota.of(*operation.instance), lookups_left);
+  lookups_left -= std::min(lookups_left, context.chain().page_count() - before);
   count_found(replica(), operation, found);
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
@@ -186,25 +182,27 @@ FindEnd ContextSteps::find(Operation& operation, std::uint32_t& lookups_left) {
 void ContextSteps::note_miss(Operation& operation) {
   Context& context = *operation.context;
   const std::uint32_t page_size = this->page_size();
-  if (tail_token_count(context) < page_size || context.written_count >= page_size) return;
+  if (context.tokens().count() < page_size || context.tokens().written_count() >= page_size) return;
   PageMiss why{.reason = MissReason::Opaque};
-  if (!context.has_unnamed_start) {
-    why = explain_miss(resources().cache, context.head, TailPage(context, page_size, 0).content(),
-                       replica().miss_scope);
+  if (!context.working().has_unnamed_start()) {
+    why = explain_miss(resources().cache, context.chain().head(),
+                       TailPage(context, page_size, 0).content(), replica().miss_scope);
   }
-  context.miss = replica().misses.note(
-      context.miss, {.instance = operation.instance->id,
-                     .context = context_id(operation),
-                     .operation = operation.age,
-                     .page = context.committed_count,
-                     .position = context.committed_count * page_size + context.written_count,
-                     .why = why});
+  const std::uint64_t miss = replica().misses.note(
+      context.use().miss,
+      {.instance = operation.instance->id,
+       .context = context_id(operation),
+       .operation = operation.age,
+       .page = context.chain().page_count(),
+       .position = context.chain().page_count() * page_size + context.tokens().written_count(),
+       .why = why});
+  context.note_miss(miss);
 }
 
 ContextSteps::LookAhead ContextSteps::look_ahead(Operation& operation,
                                                  std::uint32_t& lookups_left) {
   const Context& context = *operation.context;
-  if (context.is_in_flight || context.is_suspended || context.lost_count > 0) {
+  if (context.is_in_flight() || context.is_suspended() || context.tokens().lost_count() > 0) {
     return LookAhead::Nothing;
   }
   if (operation.error || (!operation.is_started && !start(operation).ok())) {
@@ -219,7 +217,7 @@ ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t r
                                            std::uint32_t row_limit, bool restores,
                                            const BatchDraft& draft) {
   const std::uint32_t page_size = this->page_size();
-  const std::uint32_t written = operation.context->written_count;
+  const std::uint32_t written = operation.context->tokens().written_count();
   Chunk chunk;
   chunk.requery_count = std::min(row_limit, static_cast<std::uint32_t>(operation.requeries.size()));
   chunk.queued_count = std::min(remaining, row_limit - chunk.requery_count);
@@ -248,13 +246,13 @@ ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t r
 std::optional<Attempt> ContextSteps::want_pages_for(Operation& operation,
                                                     std::uint32_t token_count) {
   Context& context = *operation.context;
-  const std::uint32_t wanted = pages_wanted(context, resources(), token_count);
+  const std::uint32_t wanted = context.pages_wanted(token_count);
   if (wanted == 0) return std::nullopt;
   Result<void> quota = tools_.quota.may_hold(*operation.instance, wanted, &context);
   if (!quota.ok()) {
     // What it had before it was suspended, another of the instance may be computing too: when
     // that is done, it is found.
-    const bool comes_back = wanted <= away_page_count(context, page_size());
+    const bool comes_back = wanted <= context.away_page_count();
     if (comes_back && back_.others_go_on(operation)) return Attempt::Later;
     return fail(operation, std::move(quota).take_error());
   }
@@ -266,7 +264,8 @@ Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool 
                             BatchDraft& draft) {
   Context& context = *operation.context;
   if (row_limit == 0) return Attempt::Later;
-  const std::uint32_t remaining = restores ? context.lost_count : queued_count(context);
+  const std::uint32_t remaining =
+      restores ? context.tokens().lost_count() : context.tokens().queued_count();
   const Chunk chunk = chunk_of(operation, remaining, row_limit, restores, draft);
   if (chunk.requery_count + chunk.queued_count == 0) {  // No room for its drafts in this batch.
     if (tools_.turn.first_next.get() == nullptr)
@@ -274,7 +273,7 @@ Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool 
     return Attempt::Later;
   }
   const std::uint32_t taken = remaining + chunk.draft_count;  // Tokens that take a slot.
-  const bool has_slots = taken > 0 && control::has_slots(context, resources(), taken);
+  const bool has_slots = taken > 0 && context.has_slots(taken);
   if (!has_slots) {
     if (const std::optional<Attempt> refused = want_pages_for(operation, taken)) return *refused;
   }
@@ -292,8 +291,7 @@ Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool 
   }
   operation.wanted_page_count = 0;
   if (!has_slots) {
-    const bool has_taken =
-        take_pages(context, resources(), ledger(operation), taken, draft.batch().copies);
+    const bool has_taken = context.take_pages(taken, draft.batch().copies);
     QUIRE_CHECK(has_taken, "make_room() made too little");
   }
   return fly(operation, chunk, draft);
@@ -305,17 +303,17 @@ Attempt ContextSteps::fly(Operation& operation, const Chunk& chunk, BatchDraft& 
   const auto drafts = chunk.draft_count > 0
                           ? std::span<const inference::TokenId>(operation.read->drafts)
                           : std::span<const inference::TokenId>();
-  begin_flight(context, resources(), chunk.queued_count, drafts);
-  sync_table(context, resources(), draft.batch().table_changes);
+  context.begin_flight(chunk.queued_count, drafts);
+  context.sync_table(draft.batch().table_changes);
   add_rows(operation, chunk, draft);
   operation.done_count += chunk.queued_count;
   if (replica().misses.is_on())
-    replica().misses.count(context.miss, operation.age, chunk.queued_count);
+    replica().misses.count(context.use().miss, operation.age, chunk.queued_count);
   if (chunk.requery_count > 0) {
     operation.requeries.erase(operation.requeries.begin(),
                               operation.requeries.begin() + chunk.requery_count);
   }
-  note_use(context, draft.id());
+  context.note_use(draft.id());
   draft.last_pass().is_last = chunk.is_last;
   if (!chunk.is_last) return Attempt::Later;
   if (DrawSteps::changes_after_pass(operation)) {
@@ -343,23 +341,25 @@ void ContextSteps::add_rows(Operation& operation, const Chunk& chunk, BatchDraft
     const Operation::Requery& each = operation.requeries[index];
     draft.add_row({.token = each.token,
                    .position = each.position,
-                   .adapters = draft.adapters_of(context.adapters.at(each.position))});
+                   .adapters = draft.adapters_of(context.adapters().at(each.position))});
     add_last(each.output);
   }
-  const std::uint32_t base = context.committed_count * page_size;
+  const std::span<const inference::TokenId> tokens = context.tokens().unwritten();
+  const std::uint32_t written = context.tokens().written_count();
+  const std::uint32_t base = context.chain().page_count() * page_size;
   std::uint64_t position_first = base;
-  if (is_planted(Fault::DropRangeRenumbers)) position_first -= context.view.dropped().count();
+  if (is_planted(Fault::DropRangeRenumbers)) position_first -= context.view().dropped().count();
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
   const std::uint32_t output_offset = output_count_of(operation) - output_count;
-  const bool is_base = context.adapters.is_base();
+  const bool is_base = context.adapters().is_base();
   for (std::uint32_t index = 0; index < chunk.queued_count + chunk.draft_count; ++index) {
-    const std::uint32_t offset = context.written_count + index;
-    draft.add_row({.token = context.tokens[context.token_first + offset],
+    const std::uint32_t offset = written + index;
+    draft.add_row({.token = tokens[index],
                    .position = static_cast<std::uint32_t>(position_first + offset),
                    .slot = base + offset,
                    .adapters = is_base ? inference::kNoAdapters
-                                       : draft.adapters_of(context.adapters.at(base + offset))});
+                                       : draft.adapters_of(context.adapters().at(base + offset))});
     if (index >= chunk.queued_count) {
       draws_.want_draw(operation, draft.row_count() - 1, index - chunk.queued_count + 1, draft);
       continue;
@@ -368,12 +368,12 @@ void ContextSteps::add_rows(Operation& operation, const Chunk& chunk, BatchDraft
     if (output_count > 0 && queued_index >= output_first)
       add_last(queued_index - output_first + output_offset);
   }
-  draft.end_pass(operation, {.sequence = context.sequence,
-                             .row_first = row_first,
-                             .row_count = chunk.row_count(),
-                             .visible_slot_end = base + context.written_count + chunk.queued_count +
-                                                 chunk.draft_count,
-                             .mask = std::nullopt});
+  draft.end_pass(operation,
+                 {.sequence = context.table().sequence(),
+                  .row_first = row_first,
+                  .row_count = chunk.row_count(),
+                  .visible_slot_end = base + written + chunk.queued_count + chunk.draft_count,
+                  .mask = std::nullopt});
 }
 
 void ContextSteps::passed(const Flight&, PassRecord& pass, Result<void> outcome) {
@@ -381,14 +381,13 @@ void ContextSteps::passed(const Flight&, PassRecord& pass, Result<void> outcome)
   if (alive == nullptr) return;
   Context& context = *alive;
   if (outcome.ok() && pass.draft_count > 0) return;  // Until it is known which of them stand.
-  end_flight(context, resources(), replica().ledger(*context.instance), outcome.ok(),
-             pass.draft_count);
+  context.end_flight(outcome.ok(), pass.draft_count);
   Operation* operation = pass.operation.get();
   if (!outcome.ok()) {
     if (operation != nullptr) {
       fail(*operation, std::move(outcome).take_error());
     } else {
-      trim_tail(context, resources(), replica().ledger(*context.instance));
+      context.trim_tail();
     }
     return;
   }

@@ -106,11 +106,11 @@ void DrawSteps::masks_ready(Operation& operation) {
 std::uint32_t DrawSteps::choose_drafts(Operation& operation, std::uint32_t queued) {
   if (operation.read == nullptr || operation.read->drafts.empty()) return 0;
   std::vector<TokenId>& drafts = operation.read->drafts;
-  const std::uint64_t room = std::min<std::uint64_t>(room_of(*operation.context, resources()),
-                                                     resources().device.row_count_max - 1);
+  const std::uint64_t room =
+      std::min<std::uint64_t>(operation.context->room(), resources().device.row_count_max - 1);
   if (drafts.size() > room) drafts.resize(room);
   const auto count = static_cast<std::uint32_t>(drafts.size());
-  const std::uint32_t wanted = pages_wanted(*operation.context, resources(), queued + count);
+  const std::uint32_t wanted = operation.context->pages_wanted(queued + count);
   const bool has_pages = wanted == 0 || (wanted <= resources().cache.available() &&
                                          tools_.quota.may_hold(*operation.instance, wanted).ok());
   if (!has_pages) drafts.clear();
@@ -158,14 +158,13 @@ void DrawSteps::describe(const Operation& operation, std::uint32_t place,
       operation.read != nullptr ? static_cast<std::uint32_t>(operation.read->drafts.size()) : 0;
   std::vector<TokenId>& history = request.draw.history;
   const std::uint64_t wanted = std::uint64_t{window} + drafts;
-  copy_last_tokens(*operation.context, resources(),
-                   static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, 0xffffffffu)),
-                   history);
+  operation.context->copy_last_tokens(
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, 0xffffffffu)), history);
   history.resize(history.size() - std::min<std::size_t>(history.size(), drafts - place));
   if (history.size() > window) {
     history.erase(history.begin(), history.end() - static_cast<std::ptrdiff_t>(window));
   }
-  const std::uint64_t length = held_token_count(*operation.context, resources()) - (drafts - place);
+  const std::uint64_t length = operation.context->held_token_count() - (drafts - place);
   request.draw.history_first = length - history.size();
 }
 
@@ -183,8 +182,8 @@ void DrawSteps::read(const ReadRecord& record, Result<inference::Distribution> o
 
 // The pass with drafts is over, and the last `count` of them do not stand.
 void DrawSteps::take_back_drafts(Context& context, std::uint32_t count) {
-  end_flight(context, resources(), replica().ledger(*context.instance), true, count);
-  trim_tail(context, resources(), replica().ledger(*context.instance));
+  context.end_flight(true, count);
+  context.trim_tail();
 }
 
 // Of operations that are gone: none of their drafts stands.
@@ -192,14 +191,13 @@ void DrawSteps::settle_drafts(const Flight& flight) {
   for (const PassRecord& pass : flight.passes) {
     Context* context = pass.context.get();
     if (pass.draft_count == 0 || pass.has_failed || context == nullptr) continue;
-    if (!context->is_in_flight || pass.operation.get() != nullptr) continue;
+    if (!context->is_in_flight() || pass.operation.get() != nullptr) continue;
     take_back_drafts(*context, pass.draft_count);
   }
 }
 
 void DrawSteps::queue_drawn(Context& context, std::uint32_t token) {
-  append_tokens(context, resources(), std::span(&token, 1));
-  context.drawn.note_queued();
+  context.append_drawn(token);
 }
 
 // One token, without masks and drafts. It is queued also for one who dropped the future.
@@ -211,8 +209,8 @@ void DrawSteps::complete_draw(Operation& operation, inference::Distribution draw
   const bool queues_token = body_of<ContextDraw>(operation).queues_token;
   if (queues_token) queue_drawn(context, draws.all.front().token);
   count_generated(replica(), operation, 1);
-  draws.counters = counters_of(context, page_size());
-  draws.is_full = queues_token && is_overfull(context, resources());
+  draws.counters = context.counters();
+  draws.is_full = queues_token && context.is_overfull();
   tools_.table.finish(operation, AnswerBody(std::move(draws)));
 }
 
@@ -279,8 +277,8 @@ void DrawSteps::complete_draws(Operation& operation, std::uint32_t draft_count) 
   count_generated(replica(), operation, outcome.draws.all.size());
   if (is_greedy(*draw_of(operation).rule)) outcome.draws.random_count = 0;
   advance_matchers(operation, outcome);
-  outcome.draws.counters = counters_of(context, page_size());
-  outcome.draws.is_full = queues_last && is_overfull(context, resources());
+  outcome.draws.counters = context.counters();
+  outcome.draws.is_full = queues_last && context.is_overfull();
   tools_.table.finish(operation, AnswerBody(std::move(outcome.draws)));
 }
 

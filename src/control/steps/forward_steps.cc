@@ -16,7 +16,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
-#include "control/contexts/page_handles.h"
+#include "control/objects/page_handles.h"
 
 namespace quire::control {
 

@@ -4,8 +4,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
-#include "control/contexts/context_suspend.h"
-#include "control/contexts/give_back.h"
+#include "control/objects/give_back.h"
 
 namespace quire::control {
 
@@ -28,7 +27,7 @@ Attempt HostSteps::attempt(Operation& operation, BatchDraft* draft) {
     case index_of<EmbedText>():
       return embed_text(operation);
     case index_of<ContextAppend>():
-      append_tokens(*operation.context, resources(), body_of<ContextAppend>(operation).tokens);
+      operation.context->append(body_of<ContextAppend>(operation).tokens);
       return done(operation);
     case index_of<ContextFork>():
       return fork(operation);
@@ -40,10 +39,10 @@ Attempt HostSteps::attempt(Operation& operation, BatchDraft* draft) {
     case index_of<ContextHint>():
       return hint(operation);
     case index_of<ContextBeyond>():
-      set_beyond(*operation.context, body_of<ContextBeyond>(operation).is_allowed);
+      operation.context->set_beyond(body_of<ContextBeyond>(operation).is_allowed);
       return done(operation);
     case index_of<ContextUseAdapters>():
-      use_adapters(*operation.context, body_of<ContextUseAdapters>(operation).set);
+      operation.context->use_adapters(body_of<ContextUseAdapters>(operation).set);
       return done(operation);
     case index_of<ContextDrop>():
       return drop(operation);
@@ -54,7 +53,7 @@ Attempt HostSteps::attempt(Operation& operation, BatchDraft* draft) {
 
 Attempt HostSteps::hint(Operation& operation) {
   const ContextHint& body = body_of<ContextHint>(operation);
-  set_hint(*operation.context, body.kind, body.seconds);
+  operation.context->set_hint(body.kind, body.seconds);
   if (body.kind == ContextHintKind::WillResume) tiers_.prefetch(*operation.context);
   return done(operation);
 }
@@ -62,7 +61,7 @@ Attempt HostSteps::hint(Operation& operation) {
 Attempt HostSteps::drop(Operation& operation) {
   Context* context = operation.context;
   give_back(*context, tools_.table.clock.now_ns());
-  QueueObject& queue = *context->queue;
+  QueueObject& queue = *context->queue();
   tools_.table.contexts.destroy(context);
   operation.context = nullptr;
   --queue.context_count;
@@ -84,16 +83,16 @@ Attempt HostSteps::embed_text(Operation& operation) {
 }
 
 Attempt HostSteps::fork(Operation& operation) {
-  fork_context(*operation.context, *operation.child, resources(), ledger(operation));
+  operation.context->fork_to(*operation.child);
   tools_.table.finish(operation,
                       AnswerBody(Forked{.child = std::get<ContextFork>(operation.body).child,
-                                        .counters = counters_of(*operation.child, page_size())}));
+                                        .counters = operation.child->counters()}));
   return Attempt::Done;
 }
 
 Attempt HostSteps::reserve(Operation& operation, std::uint32_t count, BatchDraft* draft) {
   Instance& instance = *operation.instance;
-  const std::uint32_t wanted = pages_to_reserve(*operation.context, count);
+  const std::uint32_t wanted = operation.context->pages_to_reserve(count);
   if (count > resources().cache.page_count()) {
     return fail(operation, tools_.room.no_free_page(instance, count));
   }
@@ -103,38 +102,37 @@ Attempt HostSteps::reserve(Operation& operation, std::uint32_t count, BatchDraft
   }
   if (!tools_.room.can_take(operation, wanted, draft != nullptr))
     return tools_.room.want(operation, wanted);
-  reserve_pages(*operation.context, resources(), ledger(operation), count);
+  operation.context->reserve_pages(count);
   return finish_context(operation);
 }
 
 Attempt HostSteps::edit(Operation& operation, BatchDraft* draft) {
   Context& context = *operation.context;
-  PageLedger& pages = ledger(operation);
   Result<void> outcome;
   if (const auto* drop = std::get_if<ContextDropRange>(&operation.body)) {
-    outcome = drop_range(context, resources(), pages, {drop->begin, drop->end});
+    outcome = context.drop_range({drop->begin, drop->end});
   } else {
     const ContextEdit& body = std::get<ContextEdit>(operation.body);
     switch (body.kind) {
       case ContextEditKind::Truncate:
-        outcome = truncate_context(context, resources(), pages, body.count);
+        outcome = context.truncate(body.count);
         break;
       case ContextEditKind::Rewind:
-        if (context.is_suspended) {
-          resume_context(context, resources(), pages, tools_.quota.of(*operation.instance));
+        if (context.is_suspended()) {
+          context.resume(tools_.quota.of(*operation.instance));
         }
-        outcome = rewind_context(context, resources(), pages, body.count);
+        outcome = context.rewind(body.count);
         break;
       case ContextEditKind::ReservePages:
         return reserve(operation, body.count, draft);
       case ContextEditKind::CommitPages:
-        outcome = commit_pages(context, resources(), pages, body.count);
+        outcome = context.commit_pages(body.count);
         break;
       case ContextEditKind::ReleasePages:
-        outcome = release_pages(context, resources(), pages, body.count);
+        outcome = context.release_pages(body.count);
         break;
       case ContextEditKind::TruncatePageTokens:
-        outcome = truncate_page_tokens(context, resources(), body.count);
+        outcome = context.truncate_page_tokens(body.count);
         break;
     }
   }
@@ -144,9 +142,8 @@ Attempt HostSteps::edit(Operation& operation, BatchDraft* draft) {
 
 Attempt HostSteps::splice(Operation& operation) {
   const ContextSplice& body = std::get<ContextSplice>(operation.body);
-  if (operation.child->is_in_flight) return Attempt::Later;
-  Result<void> outcome =
-      splice_context(*operation.context, *operation.child, resources(), {body.begin, body.end});
+  if (operation.child->is_in_flight()) return Attempt::Later;
+  Result<void> outcome = operation.context->splice(*operation.child, {body.begin, body.end});
   if (!outcome.ok()) return fail(operation, std::move(outcome).take_error());
   return finish_context(operation);
 }

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/contexts/context_pages.h"
-#include "control/contexts/give_back.h"
-#include "control/contexts/page_handles.h"
+#include "control/objects/context_pages.h"
+#include "control/objects/give_back.h"
+#include "control/objects/page_handles.h"
 
 namespace quire::control {
 
@@ -212,7 +212,7 @@ Attempt PageSteps::list_exports(Operation& operation) {
 Attempt PageSteps::share_context(Operation& operation) {
   const ContextPages& body = std::get<ContextPages>(operation.body);
   Context& context = *operation.context;
-  const std::uint32_t held = shareable_page_count(context, resources());
+  const std::uint32_t held = shareable_page_count(context);
   const std::size_t count = operation.output_pages.size();
   if (std::uint64_t{body.first} + count > held) {
     return fail(operation,
@@ -220,8 +220,7 @@ Attempt PageSteps::share_context(Operation& operation) {
                                                  std::to_string(std::uint64_t{body.first} + count) +
                                                  "): the context holds " + std::to_string(held)));
   }
-  SharedPages shared =
-      share_pages(context, resources(), ledger(operation), body.first, operation.output_pages);
+  SharedPages shared = share_pages(context, body.first, operation.output_pages);
   tools_.table.finish(operation, AnswerBody(std::move(shared)));
   return Attempt::Done;
 }
@@ -236,17 +235,17 @@ Attempt PageSteps::make_from_pages(Operation& operation, BatchDraft& draft) {
                   [&](const PageObject* page) { return draft.is_being_written(*page); })) {
     return Attempt::Later;
   }
-  const std::uint32_t wanted = pages_to_copy(operation.input_pages, context.head, resources());
+  const std::uint32_t wanted =
+      pages_to_copy(operation.input_pages, context.chain().head(), resources());
   if (Result<void> quota = tools_.quota.may_hold(instance, wanted); !quota.ok()) {
     return fail(operation, std::move(quota).take_error());
   }
   if (wanted > 0 && !draft.has_rowless_room(operation)) return Attempt::Later;
   if (!tools_.room.can_take(operation, wanted, true)) return tools_.room.want(operation, wanted);
   draft.note_rowless(operation, wanted);
-  adopt_pages(context, resources(), ledger(operation), operation.input_pages, body.tokens,
-              draft.batch().copies);
-  tools_.table.finish(operation, AnswerBody(Forked{.child = body.context,
-                                                   .counters = counters_of(context, page_size())}));
+  adopt_pages(context, operation.input_pages, body.tokens, draft.batch().copies);
+  tools_.table.finish(operation,
+                      AnswerBody(Forked{.child = body.context, .counters = context.counters()}));
   return Attempt::Done;
 }
 

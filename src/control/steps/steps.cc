@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "control/contexts/context.h"
-#include "control/contexts/give_back.h"
+#include "control/objects/give_back.h"
 
 namespace quire::control {
 
@@ -23,9 +23,8 @@ Error no_page_table(const inference::BackendCapabilities& device) {
 }
 
 Attempt Steps::finish_context(Operation& operation) {
-  return finish(operation,
-                AnswerBody(ContextState{.context = context_id(operation),
-                                        .counters = counters_of(*operation.context, page_size())}));
+  return finish(operation, AnswerBody(ContextState{.context = context_id(operation),
+                                                   .counters = operation.context->counters()}));
 }
 
 Attempt Steps::fail(Operation& operation, Error error) {
@@ -40,9 +39,9 @@ Attempt Steps::fail(Operation& operation, Error error) {
   }
   Context* context = operation.context;
   const bool computes =
-      computes_context(operation) || (context != nullptr && context->lost_count > 0);
-  if (computes && context != nullptr && !context->is_suspended && !context->is_in_flight) {
-    trim_tail(*context, resources(), ledger(operation));
+      computes_context(operation) || (context != nullptr && context->tokens().lost_count() > 0);
+  if (computes && context != nullptr && !context->is_suspended() && !context->is_in_flight()) {
+    context->trim_tail();
   }
   tools_.table.finish(operation, std::move(error));
   return Attempt::Done;

@@ -17,9 +17,9 @@ Attempt StoreSteps::fail(Operation& operation, Error error) {
   if (is<ContextOpen>(operation)) {
     opens_.forget(operation);
     Context& context = *operation.context;
-    const NodeId root = resources().cache.root_of(context.head);
-    drop_context(context, resources(), ledger(operation));
-    open_context(context, resources(), root);
+    const NodeId root = resources().cache.root_of(context.chain().head());
+    context.drop();
+    context.open(root);
   }
   return Steps::fail(operation, std::move(error));
 }
@@ -30,18 +30,17 @@ void StoreSteps::abandon(Operation& operation) {
 }
 
 Attempt StoreSteps::save(Operation& operation) {
-  if (operation.context->overflow_count > 0) {  // A snapshot without them would be another context.
-    return fail(operation, check_fits(*operation.context, resources()).take_error());
+  if (operation.context->tokens().overflow_count() >
+      0) {  // A snapshot without them would be another context.
+    return fail(operation, operation.context->check_fits().take_error());
   }
   if (!saves_.has_room(operation.instance->tenant)) return Attempt::Later;
   if (Result<void> kept = SnapshotSaves::check(*operation.context, resources().cache); !kept.ok()) {
     return fail(operation, std::move(kept).take_error());
   }
   Context* shadow = tools_.table.contexts.make();
-  shadow->replica = &replica();
-  shadow->instance = operation.instance;
-  shadow->queue = operation.context->queue;
-  fork_context(*operation.context, *shadow, resources(), ledger(operation));
+  shadow->bind(operation.context->owner());
+  operation.context->fork_to(*shadow);
   operation.child = shadow;
   tools_.table.place(operation);  // What comes behind it on the context need not wait for the disk.
   saves_.start(operation);
@@ -70,10 +69,9 @@ Attempt StoreSteps::open(Operation& operation, BatchDraft& draft) {
     case SnapshotOpens::StepEnd::Done:
       break;
   }
-  tools_.table.finish(operation,
-                      AnswerBody(Opened{.context = context_id(operation),
-                                        .counters = counters_of(*operation.context, page_size()),
-                                        .note = std::move(step.value().note)}));
+  tools_.table.finish(operation, AnswerBody(Opened{.context = context_id(operation),
+                                                   .counters = operation.context->counters(),
+                                                   .note = std::move(step.value().note)}));
   return Attempt::Done;
 }
 

@@ -22,12 +22,12 @@ void note_names(const AdapterSetRef& set, std::map<Digest, std::string>& names) 
 }
 
 Result<Loaded> load_all(const store::SnapshotRecord& record, const Context& context) {
-  const Replica& replica = *context.replica;
+  const Replica& replica = *context.replica();
   Loaded loaded;
   for (const store::NamedAdapter& each : record.adapters.named) {
     std::shared_ptr<const inference::Adapter> adapter;
     if (replica.adapters != nullptr) {
-      adapter = replica.adapters->find(context.instance->tenant, replica.index, each.digest);
+      adapter = replica.adapters->find(context.instance()->tenant, replica.index, each.digest);
     }
     if (adapter == nullptr) {
       return Error(ErrorCode::NotSupported,
@@ -53,16 +53,16 @@ Result<AdapterSetRef> set_of(const Loaded& loaded, std::span<const ScaledAdapter
 
 }  // namespace
 
-store::SnapshotAdapters adapters_of(const Context& context, const ModelResources& resources) {
+store::SnapshotAdapters adapters_of(const Context& context) {
   store::SnapshotAdapters adapters;
-  const auto length = static_cast<std::uint32_t>(held_token_count(context, resources));
+  const auto length = static_cast<std::uint32_t>(context.held_token_count());
   std::map<Digest, std::string> names;
-  adapters.runs = context.adapters.of(0, length);
-  context.adapters.each(0, length,
+  adapters.runs = context.adapters().of(0, length);
+  context.adapters().each(0, length,
                         [&](std::uint32_t, const AdapterSetRef& set) { note_names(set, names); });
-  if (context.adapters_in_force != nullptr) {
-    adapters.in_force = context.adapters_in_force->set;
-    note_names(context.adapters_in_force, names);
+  if (context.adapters_in_force() != nullptr) {
+    adapters.in_force = context.adapters_in_force()->set;
+    note_names(context.adapters_in_force(), names);
   }
   for (const Digest& digest : store::adapter_table(adapters.runs, adapters.in_force)) {
     adapters.named.push_back({digest, names.at(digest)});
@@ -70,11 +70,11 @@ store::SnapshotAdapters adapters_of(const Context& context, const ModelResources
   return adapters;
 }
 
-Result<OpenedAdapters> open_adapters(const store::SnapshotRecord& record, const Context& context) {
-  OpenedAdapters opened;
+Result<ContextAdapters> open_adapters(const store::SnapshotRecord& record, const Context& context) {
+  ContextAdapters opened;
   const Loaded loaded = TRY(load_all(record, context));
   for (const AdapterRun& run : record.adapters.runs) {
-    opened.runs.extend(run.first_slot, TRY(set_of(loaded, run.set)));
+    opened.of_slots.extend(run.first_slot, TRY(set_of(loaded, run.set)));
   }
   opened.in_force = TRY(set_of(loaded, record.adapters.in_force));
   return opened;

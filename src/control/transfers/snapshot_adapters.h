@@ -4,20 +4,16 @@
 // Thread   engine thread only.
 #include "base/result.h"
 #include "control/contexts/context.h"
-#include "control/objects/adapter_set.h"
+#include "control/contexts/adapter_set.h"
 #include "control/store/records.h"
 
 namespace quire::control {
 
 // Of all tokens that `context` has, those queued too, and of those to come.
-store::SnapshotAdapters adapters_of(const Context& context, const ModelResources& resources);
+store::SnapshotAdapters adapters_of(const Context& context);
 
-struct OpenedAdapters {
-  SlotAdapters<AdapterSetRef> runs;
-  AdapterSetRef in_force;
-};
-// NotSupported, with name and digest, where one of them is not loaded for `tenant`. `context` is
-// the one that they are for.
-Result<OpenedAdapters> open_adapters(const store::SnapshotRecord& record, const Context& context);
+// NotSupported, with name and digest, where one of them is not loaded for the tenant of `context`,
+// which they are for.
+Result<ContextAdapters> open_adapters(const store::SnapshotRecord& record, const Context& context);
 
 }  // namespace quire::control

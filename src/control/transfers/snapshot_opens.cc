@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/contexts/context_parts.h"
+#include "control/contexts/context_builder.h"
 #include "control/contexts/context_state.h"
 #include "control/transfers/snapshot_adapters.h"
 
@@ -127,11 +127,11 @@ Result<void> SnapshotOpens::begin(Open& open, Operation& operation) {
 namespace {
 
 // What a page says of its adapters must be what the snapshot says of those slots.
-Result<void> check_adapters(const store::SnapshotRecord& record, const Context& context,
+Result<void> check_adapters(const store::SnapshotRecord& record, const ContextAdapters& adapters,
                             std::uint64_t slot_first, std::uint32_t slot_count,
                             std::span<const AdapterRun> found) {
   const auto first = static_cast<std::uint32_t>(slot_first);
-  if (std::ranges::equal(context.adapters.of(first, first + slot_count), found)) return {};
+  if (std::ranges::equal(adapters.of_slots.of(first, first + slot_count), found)) return {};
   return corrupted(record.name, "the page from slot " + std::to_string(first) +
                                     " on has other adapters than the snapshot says");
 }
@@ -143,7 +143,7 @@ Result<void> SnapshotOpens::accept(Open& open, Operation& operation) {
   const store::SnapshotRecord& record = open.opened.record;
   Context& context = *operation.context;
   const std::uint32_t page_size = resources_.cache.page_size();
-  if (record.root != resources_.cache.name(context.head)) {
+  if (record.root != resources_.cache.name(context.chain().head())) {
     return Error(ErrorCode::NotSupported,
                  "snapshot \"" + record.name +
                      "\" was saved under another sharing secret or by another tenant");
@@ -167,21 +167,25 @@ Result<void> SnapshotOpens::accept(Open& open, Operation& operation) {
       (open.has_tail && std::any_of(record.tail.front().tokens.begin(),
                                     record.tail.front().tokens.end(), is_unknown));
   if (has_unknown) return corrupted(record.name, "it has a token outside of the vocabulary");
+  open.adapters = TRY(open_adapters(record, context));
   const auto& runs = record.adapters.runs;
   if (!runs.empty() && runs.back().first_slot >= length + record.queued_tokens.size()) {
     return corrupted(record.name, "it has adapters for tokens that it does not have");
   }
-  OpenedAdapters adapters = TRY(open_adapters(record, context));
-  TRY(decode_context_state(record.context_state, static_cast<std::uint32_t>(length), context));
-  set_adapters(context, std::move(adapters.runs), std::move(adapters.in_force));
-  if (open.has_tail)
-    TRY(check_adapters(record, context, length - written, written, record.tail.front().adapters));
+  if (open.has_tail) {
+    TRY(check_adapters(record, open.adapters, length - written, written,
+                       record.tail.front().adapters));
+  }
+  SavedContextState state =
+      TRY(decode_context_state(record.context_state, static_cast<std::uint32_t>(length)));
   for (const std::uint32_t index : record.dropped_pages) {
-    if (!context.view.dropped().covers({index * page_size, (index + 1) * page_size})) {
+    if (!state.view.dropped().covers({index * page_size, (index + 1) * page_size})) {
       return corrupted(record.name, "a page is missing whose slots were not dropped");
     }
   }
-  begin_opening(context);
+  ContextBuilder(context).set_adapters(open.adapters);
+  ContextBuilder(context).begin_opening(std::move(state.view), state.wishes,
+                                        state.has_unnamed_start);
   return {};
 }
 
@@ -206,7 +210,8 @@ Result<void> SnapshotOpens::check(const Open& open, const Context& context,
   const PageCache& cache = resources_.cache;
   const PageRecord& record = open.read[offset];
   const std::size_t index = open.next + offset;
-  const PageName& parent = offset == 0 ? cache.name(context.head) : open.opened.chain[index - 1];
+  const PageName& parent =
+      offset == 0 ? cache.name(context.chain().head()) : open.opened.chain[index - 1];
   const std::string& name = open.opened.record.name;
   const bool is_whole = record.tokens.size() == cache.page_size() &&
                         record.positions.size() == cache.page_size() &&
@@ -225,9 +230,9 @@ Result<void> SnapshotOpens::check(const Open& open, const Context& context,
   if (!SlotView::is_encoding(record.view, static_cast<std::uint32_t>(first), cache.page_size())) {
     return corrupted(name, "what page " + std::to_string(index) + " saw contradicts itself");
   }
-  TRY(check_adapters(open.opened.record, context, first, cache.page_size(), record.adapters));
+  TRY(check_adapters(open.opened.record, open.adapters, first, cache.page_size(), record.adapters));
   if (record.is_opaque) return {};
-  if (cache.name_below(context.head, parent, content_of(record)) != record.name) {
+  if (cache.name_below(context.chain().head(), parent, content_of(record)) != record.name) {
     return corrupted(name,
                      "the content of page " + std::to_string(index) + " does not give its name");
   }
@@ -235,13 +240,12 @@ Result<void> SnapshotOpens::check(const Open& open, const Context& context,
 }
 
 void SnapshotOpens::attach(Open& open, Operation& operation, NodeId node) {
-  Context& context = *operation.context;
+  ContextBuilder builder(*operation.context);
   if (is_dropped(open, open.next)) {
-    push_dropped(context, resources_, node);
+    builder.push_dropped(node);
   } else {
-    hold_committed(context, resources_, node);
-    push_committed(context, resources_, ledger(operation), node);
-    context.found_token_count += resources_.cache.page_size();
+    builder.attach(node);
+    builder.count_found(resources_.cache.page_size());
   }
   pass(open);
 }
@@ -273,12 +277,12 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
   }
   Context& context = *operation.context;
   PageCache& cache = resources_.cache;
-  if (!context.is_opening) TRY(accept(open, operation));
+  if (!context.is_opening()) TRY(accept(open, operation));
   while (open.next < open.opened.chain.size()) {
     const NodeId known = cache.find_name(open.opened.chain[open.next]);
-    const bool is_child = known != kNoNode && cache.parent(known) == context.head;
+    const bool is_child = known != kNoNode && cache.parent(known) == context.chain().head();
     if (is_child) {
-      TRY(check_adapters(open.opened.record, context, open.next * cache.page_size(),
+      TRY(check_adapters(open.opened.record, open.adapters, open.next * cache.page_size(),
                          cache.page_size(), cache.trie().adapters(known)));
     }
     if (is_child && (is_dropped(open, open.next) || cache.is_resident(known))) {
@@ -297,7 +301,7 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
     TRY(check(open, context, 0));
     if (!open.read.front().is_opaque && !is_dropped(open, open.next)) {
       // Computed meanwhile, or being computed: such a page has its name only when it is written.
-      const PageMatch match = cache.find(context.head, content_of(open.read.front()));
+      const PageMatch match = cache.find(context.chain().head(), content_of(open.read.front()));
       if (match.state == MatchState::InFlight) return Step{.end = StepEnd::Again};
       if (match.state == MatchState::Resident) {
         TRY(may_hold(match.node));
@@ -307,7 +311,7 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
     }
     if (is_dropped(open, open.next)) {
       attach(open, operation,
-             cache.insert_name(context.head, content_of(open.read.front()),
+             cache.insert_name(context.chain().head(), content_of(open.read.front()),
                                open.read.front().is_opaque, open.read.front().name));
       continue;
     }
@@ -324,17 +328,16 @@ void SnapshotOpens::load(Operation& operation, inference::Batch& batch, std::uin
   Context& context = *operation.context;
   PageCache& cache = resources_.cache;
   const bool is_tail = open.next == open.opened.chain.size();
-  context.is_in_flight = true;
+  ContextBuilder builder(context);
+  builder.begin_load();
   open.waits = true;
   in_batch_.push_back(open.key);
-  NodeId parent = context.head;
+  NodeId parent = context.chain().head();
   for (std::uint32_t each = 0; each < count; ++each) {
     const bool is_other = !is_tail && each > 0 && !open.read[each].is_opaque &&
                           is_here(cache.find(parent, content_of(open.read[each])));
     if (is_other) break;
-    const bool is_taken = extend_tail(context, resources_, ledger(operation), 1);
-    QUIRE_CHECK(is_taken, "loaded without room");
-    const PageId page = context.tail.back();
+    const PageId page = builder.take_loading();
     std::vector<std::byte>& bytes =
         is_tail ? open.opened.record.tail.front().kv : open.read[each].kv;
     batch.loads.push_back({.page = page, .bytes = bytes_of(bytes)});
@@ -344,9 +347,9 @@ void SnapshotOpens::load(Operation& operation, inference::Batch& batch, std::uin
     const PageRecord& record = open.read[each];
     cache.claim_named(page, parent, content_of(record), record.is_opaque, record.name);
     parent = cache.trie().node_of(page);
-    ++context.claim_count;
+    builder.note_claim();
   }
-  context.reserved_count = static_cast<std::uint32_t>(context.tail.size());
+  builder.keep_loading();
 }
 
 void SnapshotOpens::complete(std::vector<Result<void>> loads, std::vector<Ref<Operation>>& ready) {
@@ -363,12 +366,13 @@ void SnapshotOpens::complete(std::vector<Result<void>> loads, std::vector<Ref<Op
       opens_.erase(found);
       continue;
     }
-    operation->context->is_in_flight = false;
+    ContextBuilder builder(*operation->context);
+    builder.end_load();
     for (std::size_t each = first; each < next && !open.error; ++each) {
       if (!loads[each].ok()) open.error = loads[each].error().copy();
     }
     if (open.error) {
-      lapse_claims(*operation->context, resources_);
+      builder.lapse_claims();
     } else if (open.next < open.opened.chain.size()) {
       commit_loaded(open, *operation, next - first);
     } else {
@@ -383,15 +387,7 @@ void SnapshotOpens::commit_loaded(Open& open, Operation& operation, std::size_t 
   Context& context = *operation.context;
   for (std::size_t each = 0; each < count; ++each) {
     const PageRecord& record = open.read.front();
-    const PageId page = context.tail.front();
-    const NodeId node = resources_.cache.commit(page, context.head, content_of(record),
-                                                hold_kind(context), record.is_opaque);
-    push_committed(context, resources_, ledger(operation), node);
-    ledger(operation).release(page);
-    context.tail.erase(context.tail.begin());
-    --context.claim_count;
-    --context.reserved_count;
-    context.found_token_count += resources_.cache.page_size();
+    ContextBuilder(context).commit_loaded(content_of(record), record.is_opaque);
     pass(open);
   }
 }
@@ -400,10 +396,10 @@ std::string SnapshotOpens::finish_tail(Open& open, Operation& operation) {
   Context& context = *operation.context;
   store::SnapshotRecord& record = open.opened.record;
   const bool takes = std::get<ContextOpen>(operation.body).takes;
-  finish_opening(context, record, takes ? open.opened.ticket : store::kNoTicket);
+  ContextBuilder(context).finish_opening(record, takes ? open.opened.ticket : store::kNoTicket);
   // The pages count as found by the context, which held none before.
   operation.instance->statistics.opened_token_count +=
-      context.found_token_count + context.written_count;
+      context.use().found_token_count + context.tokens().written_count();
   disk_.release(open.opened.ticket, takes ? store::TicketEnd::Reading : store::TicketEnd::Release);
   std::string note = std::move(record.note);
   opens_.erase(open.key);

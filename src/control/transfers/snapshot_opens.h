@@ -23,8 +23,9 @@
 
 #include "base/server_limits.h"
 #include "control/api/tenant_shares.h"
+#include "control/contexts/adapter_set.h"
 #include "control/contexts/context.h"
-#include "control/objects/model_resources.h"
+#include "control/contexts/model_resources.h"
 #include "control/objects/operation_table.h"
 #include "control/objects/store_link.h"
 
@@ -86,6 +87,7 @@ class SnapshotOpens {
     std::uint32_t loading_count = 0;      // Pages in the batch under way, from `next` on.
     bool has_tail = false;                // The tail is yet to be loaded.
     std::optional<Error> error;
+    ContextAdapters adapters;  // Of its tokens.
   };
 
   Result<Step> look(Operation& operation, const MayHold& may_hold);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/contexts/context_parts.h"
+#include "control/contexts/context.h"
 #include "control/contexts/context_state.h"
 #include "control/transfers/page_record.h"
 #include "control/transfers/snapshot_adapters.h"
@@ -26,25 +26,25 @@ std::vector<std::byte> bytes_of(const PageBytes& page) {
 
 // What the tail's written tokens are, without the bytes of its pages.
 store::TailPage tail_of(const Context& shadow, std::uint32_t page_size, std::size_t page_bytes) {
-  const auto tokens = shadow.tokens.begin() + static_cast<std::ptrdiff_t>(shadow.token_first);
+  const auto written = shadow.tokens().written();
   store::TailPage tail;
-  tail.tokens.assign(tokens, tokens + shadow.written_count);
-  for (std::uint32_t slot = 0; slot < shadow.written_count; ++slot) {
-    tail.positions.push_back(shadow.committed_count * page_size + slot);
+  tail.tokens.assign(written.begin(), written.end());
+  for (std::uint32_t slot = 0; slot < shadow.tokens().written_count(); ++slot) {
+    tail.positions.push_back(shadow.chain().page_count() * page_size + slot);
   }
-  tail.view = shadow.view.encode(shadow.committed_count * page_size, page_size);
-  const std::uint32_t first = shadow.committed_count * page_size;
-  tail.adapters = shadow.adapters.of(first, first + shadow.written_count);
-  tail.written_count = shadow.written_count;
+  tail.view = shadow.view().encode(shadow.chain().page_count() * page_size, page_size);
+  const std::uint32_t first = shadow.chain().page_count() * page_size;
+  tail.adapters = shadow.adapters().of(first, first + shadow.tokens().written_count());
+  tail.written_count = shadow.tokens().written_count();
   // Slots that were dropped before they were written anew may have no page yet.
-  if (shadow.tail.empty()) tail.kv.assign(page_bytes, std::byte{0});
+  if (shadow.working().pages().empty()) tail.kv.assign(page_bytes, std::byte{0});
   return tail;
 }
 
 }  // namespace
 
 Result<void> SnapshotSaves::check(const Context& context, const PageCache& cache) {
-  for (NodeId node = context.head; !cache.is_root(node); node = cache.parent(node)) {
+  for (NodeId node = context.chain().head(); !cache.is_root(node); node = cache.parent(node)) {
     TRY(check_recordable(cache.trie(), node));
   }
   return {};
@@ -62,42 +62,38 @@ void SnapshotSaves::start(Operation& operation) {
   save.tenant = operation.instance->tenant;
   shares_.take(save.tenant, 1);
   save.options.overwrite = body.overwrites;
-  save.chain.resize(shadow.committed_count);
-  NodeId node = shadow.head;
-  for (std::uint32_t index = shadow.committed_count; index > 0; --index) {
-    save.chain[index - 1] = node;
-    node = cache.parent(node);
-  }
+  save.chain = shadow.chain().nodes(cache);
   store::SnapshotRecord& record = save.record;
   record.tenant = tenant_name(operation.instance->tenant);
   record.name = body.name;
   record.expires_unix_ms = body.expires_unix_ms;
   record.space = disk_.space();
-  record.root = cache.name(node);
-  record.head = cache.name(shadow.head);
-  record.page_count = shadow.committed_count;
-  record.token_count = seq_len(shadow, page_size);
+  record.root = cache.name(cache.root_of(shadow.chain().head()));
+  record.head = cache.name(shadow.chain().head());
+  record.page_count = shadow.chain().page_count();
+  record.token_count = shadow.seq_len();
   record.context_state = encode_context_state(shadow);
   record.note = std::move(body.note);
-  record.adapters = adapters_of(shadow, resources_);
+  record.adapters = adapters_of(shadow);
   std::vector<PageName> names;
   std::size_t next_kept = 0;
-  for (std::uint32_t index = 0; index < shadow.committed_count; ++index) {
-    const bool is_kept = index < shadow.anchor_count || (next_kept < shadow.window.size() &&
-                                                         shadow.window[next_kept].index == index);
+  for (std::uint32_t index = 0; index < shadow.chain().page_count(); ++index) {
+    const bool is_kept = index < shadow.chain().anchor_count() ||
+                         (next_kept < shadow.chain().window().size() &&
+                          shadow.chain().window()[next_kept].index == index);
     if (!is_kept) {
       record.dropped_pages.push_back(index);
       save.links.push_back(record_of(cache, save.chain[index]));
       continue;
     }
-    if (index >= shadow.anchor_count) ++next_kept;
+    if (index >= shadow.chain().anchor_count()) ++next_kept;
     names.push_back(cache.name(save.chain[index]));
   }
-  const auto tokens = shadow.tokens.begin() + static_cast<std::ptrdiff_t>(shadow.token_first);
-  record.queued_tokens.assign(tokens + shadow.written_count, shadow.tokens.end());
-  if (shadow.written_count > 0) {
+  const auto queued = shadow.tokens().unwritten();
+  record.queued_tokens.assign(queued.begin(), queued.end());
+  if (shadow.tokens().written_count() > 0) {
     record.tail.push_back(tail_of(shadow, page_size, disk_.space().page_bytes));
-    save.has_tail = !shadow.tail.empty();
+    save.has_tail = !shadow.working().pages().empty();
   }
   Result<void> submitted =
       submit(key, store::BeginSaveJob{.space = disk_.space(), .names = std::move(names)});
@@ -150,8 +146,8 @@ void SnapshotSaves::place(inference::Batch& batch) {
     }
     save->reads_tail = save->has_tail && save->reading_count == left;
     if (save->reads_tail) {
-      batch.saves.push_back({.page = shadow.tail.front(),
-                             .slots = visible_tail_slots(shadow, resources_.cache.page_size(), 0)});
+      batch.saves.push_back(
+          {.page = shadow.working().pages().front(), .slots = shadow.visible_tail_slots(0)});
     }
     if (save->reading_count > 0 || save->reads_tail) in_batch_.push_back(key);
   }
@@ -250,7 +246,7 @@ void SnapshotSaves::end(Iterator found, Result<AnswerBody> answer) {
   if (save.options.ticket != store::kNoTicket) disk_.release(save.options.ticket);
   if (Operation* operation = save.operation.get()) {
     Context* shadow = std::exchange(operation->child, nullptr);
-    drop_context(*shadow, resources_, operation->replica->ledger(*operation->instance));
+    shadow->drop();
     table_.contexts.destroy(shadow);
     table_.finish(*operation, std::move(answer));
   }

@@ -18,7 +18,7 @@
 #include "base/server_limits.h"
 #include "control/api/tenant_shares.h"
 #include "control/contexts/context.h"
-#include "control/objects/model_resources.h"
+#include "control/contexts/model_resources.h"
 #include "control/objects/operation_table.h"
 #include "control/objects/store_link.h"
 

@@ -131,9 +131,9 @@ bool TierTransfers::deliver(store::DiskAnswer& answer) {
 }
 
 void TierTransfers::prefetch(const Context& context) {
-  if (!is_on() || !context.is_suspended) return;
+  if (!is_on() || !context.is_suspended()) return;
   std::vector<NodeId> nodes;
-  for (NodeId node = context.head; !resources_.cache.is_root(node);
+  for (NodeId node = context.chain().head(); !resources_.cache.is_root(node);
        node = resources_.cache.parent(node)) {
     if (!resources_.cache.is_resident(node) && resources_.tiers.is_to_be_read(node)) {
       nodes.push_back(node);

@@ -12,15 +12,15 @@ namespace {
 
 // Of the page that is `index` in what the context pins.
 Error lost_page(const Context& context, std::size_t index, const PageTiers& tiers) {
-  const Error* loss = tiers.loss(context.swapped->pins[index]);
-  std::string message = "page " + std::to_string(context.swapped->pages[index].index) +
+  const Error* loss = tiers.loss(context.swapped()->pins[index]);
+  std::string message = "page " + std::to_string(context.swapped()->pages[index].index) +
                         " of this context was lost on another tier, and cannot be computed again";
   if (loss != nullptr) message += ": " + std::string(loss->message());
   return Error(ErrorCode::Io, std::move(message));
 }
 
 Error unread_page(const Context& context, std::size_t index, Error error) {
-  return std::move(error).while_("page " + std::to_string(context.swapped->pages[index].index) +
+  return std::move(error).while_("page " + std::to_string(context.swapped()->pages[index].index) +
                                  " of this context, which stays as it is");
 }
 
@@ -28,10 +28,10 @@ Error unread_page(const Context& context, std::size_t index, Error error) {
 
 Result<TierTransfers::Fetch> TierTransfers::look_swapped(const Operation& operation) {
   const Context& context = *operation.context;
-  if (context.swapped->error) return context.swapped->error->copy();
-  if (!has_swapped_tail(context)) return Fetch{.end = FetchEnd::Waits};
+  if (context.swapped()->error) return context.swapped()->error->copy();
+  if (!context.swapped()->has_tail()) return Fetch{.end = FetchEnd::Waits};
   std::uint32_t missing = 0;
-  const std::vector<NodeId> nodes = swapped_nodes(context);
+  const std::vector<NodeId> nodes = context.swapped()->nodes();
   for (std::size_t index = 0; index < nodes.size(); ++index) {
     const Residency residency = resources_.cache.trie().residency(nodes[index]);
     if (residency == Residency::None && !resources_.tiers.has(nodes[index])) {
@@ -39,12 +39,13 @@ Result<TierTransfers::Fetch> TierTransfers::look_swapped(const Operation& operat
     }
     missing += residency != Residency::Resident;
   }
-  return Fetch{.end = FetchEnd::WantsPages, .page_count = missing + swapped_tail_count(context)};
+  return Fetch{.end = FetchEnd::WantsPages,
+               .page_count = missing + context.swapped()->tail_count()};
 }
 
 std::vector<NodeId> TierTransfers::hold_here(const Context& context) {
   std::vector<NodeId> held;
-  for (const NodeId node : swapped_nodes(context)) {
+  for (const NodeId node : context.swapped()->nodes()) {
     if (!resources_.cache.is_resident(node)) continue;
     resources_.cache.hold_page(node);
     held.push_back(node);
@@ -66,7 +67,7 @@ void TierTransfers::begin_swap_in(Operation& operation, std::vector<NodeId> held
   swap.operation = Ref<Operation>(&operation);
   swap.context = Ref<Context>(&context);
   swap.held = std::move(held);
-  const std::vector<NodeId> nodes = swapped_nodes(context);
+  const std::vector<NodeId> nodes = context.swapped()->nodes();
   for (std::size_t index = 0; index < nodes.size(); ++index) {
     if (cache.is_resident(nodes[index])) continue;
     swap.pending.push_back(index);
@@ -74,8 +75,9 @@ void TierTransfers::begin_swap_in(Operation& operation, std::vector<NodeId> held
   }
   QUIRE_CHECK(cache.take(static_cast<std::uint32_t>(swap.pending.size()), swap.spare),
               "make_room() made too little");
-  QUIRE_CHECK(cache.take(swapped_tail_count(context), swap.tail), "make_room() made too little");
-  control::begin_swap_in(context);
+  QUIRE_CHECK(cache.take(context.swapped()->tail_count(), swap.tail),
+              "make_room() made too little");
+  context.begin_swap_in();
   advance(swap, batch);
   if (!is_done(swap)) return;
   // All of it was in the pool still, or what was not is lost: no batch has to do with it.
@@ -120,7 +122,7 @@ bool TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
   if (!swap.has_tail) load_tail(swap, *context, batch);
   std::vector<NodeId> to_read;
   for (const std::size_t index : std::exchange(swap.pending, {})) {
-    const NodeId node = context->swapped->pages[index].node;
+    const NodeId node = context->swapped()->pages[index].node;
     const Residency residency = cache.trie().residency(node);
     if (residency == Residency::Resident) {  // Somebody else had it computed or brought.
       cache.hold_page(node);
@@ -165,11 +167,11 @@ bool TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
 }
 
 void TierTransfers::load_tail(SwapIn& swap, Context& context, inference::Batch& batch) {
-  const std::size_t count = context.swapped->tail.size();
+  const std::size_t count = context.swapped()->tail.size();
   if (count > load_room() && !loading_.empty()) return;
   swap.has_tail = true;
   for (std::size_t each = 0; each < count; ++each) {
-    batch.loads.push_back({.page = swap.tail[each], .bytes = take_tail_page(context, each)});
+    batch.loads.push_back({.page = swap.tail[each], .bytes = context.take_tail_page(each)});
     loading_.push_back({.page = swap.tail[each], .swap = &swap});
     ++swap.loading_count;
   }
@@ -200,15 +202,14 @@ void TierTransfers::finish(SwapIn& swap, std::vector<Ref<Operation>>& ready) {
   Context* context = swap.context.get();
   Operation* operation = swap.operation.get();
   for (const PageId page : swap.spare) cache.release(page);
-  if (context != nullptr) context->is_in_flight = false;
+  if (context != nullptr) context->end_swap_in();
   if (context != nullptr && !swap.error) {
-    PageLedger& ledger = context->replica->ledger(*context->instance);
-    swap_in(*context, resources_, ledger, std::exchange(swap.tail, {}));
+    context->swap_in(std::exchange(swap.tail, {}));
   } else {
     for (const PageId page : swap.tail) cache.release(page);
-    if (context != nullptr && context->swapped) {
+    if (context != nullptr && context->swapped()) {
       for (std::size_t each = 0; each < swap.tail_bytes.size(); ++each) {
-        give_tail_page(*context, each, std::move(swap.tail_bytes[each]));
+        context->give_tail_page(each, std::move(swap.tail_bytes[each]));
       }
     }
   }

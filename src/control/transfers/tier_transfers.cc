@@ -45,17 +45,17 @@ bool TierTransfers::takes(NodeId node, bool is_done) {
 void TierTransfers::keep_cold(const Context& context) {
   if (!is_on()) return;
   const PageCache& cache = resources_.cache;
-  for (NodeId node = context.head; !cache.is_root(node); node = cache.parent(node)) {
+  for (NodeId node = context.chain().head(); !cache.is_root(node); node = cache.parent(node)) {
     const bool is_cold =
         cache.is_resident(node) && cache.pool().state(cache.page_of(node)) == PageState::Cold;
     if (is_cold && saving_.size() < kSavesPerBatch) keeps(node);
   }
 }
 
-void TierTransfers::swap_out(Context& context, PageLedger& ledger) {
+void TierTransfers::swap_out(Context& context) {
   QUIRE_CHECK(is_building_, "swapped without a batch that reads its pages");
   std::vector<SwapSave> saves;
-  control::swap_out(context, resources_, ledger, saves);
+  context.swap_out(saves);
   for (const SwapSave& save : saves) saving_.push_back({save, Ref<Context>(&context)});
 }
 
@@ -125,11 +125,11 @@ void TierTransfers::complete(std::vector<Result<void>> loads, std::vector<PageBy
     }
     if (save.page.is_held) resources_.cache.release(save.page.page);
     Context* context = save.context.get();
-    if (context == nullptr || !context->swapped) continue;
+    if (context == nullptr || !context->swapped()) continue;
     if (saves[index].ok()) {
-      give_tail_page(*context, save.page.tail_index, std::move(saves[index]).take());
+      context->give_tail_page(save.page.tail_index, std::move(saves[index]).take());
     } else {
-      context->swapped->error = std::move(saves[index]).take_error();
+      context->lose_tail_page(std::move(saves[index]).take_error());
     }
   }
   saving_.clear();

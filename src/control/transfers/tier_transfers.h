@@ -7,10 +7,10 @@
 // computed, so that all who want them wait together, and are found when they have landed. Who asked
 // for them need not live so long.
 //
-// A context that is swapped (context_swap.h) first gets all the pages of the pool that it needs, or
-// waits for them; then its bytes come, in as many batches as they take, each page on its way no
-// longer than from the disk to the next batch. So two contexts never wait for one another with half
-// of their pages each, and one may have more pages than there is room for on the way.
+// A context that is swapped (context_swap.cc) first gets all the pages of the pool that it needs,
+// or waits for them; then its bytes come, in as many batches as they take, each page on its way no
+// longer than from the disk to the next batch. So two contexts never wait for one another with
+// half of their pages each, and one may have more pages than there is room for on the way.
 //
 // No batch moves more than kSavesPerBatch and kLoadsPerBatch pages, so that those who compute in it
 // wait about as long as for a chunk of prefill; only a context's own pages, which go and whose tail
@@ -33,8 +33,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "control/contexts/context_swap.h"
-#include "control/objects/model_resources.h"
+#include "control/contexts/model_resources.h"
 #include "control/objects/operation_table.h"
 #include "control/objects/store_link.h"
 #include "control/tiers/cost_model.h"
@@ -61,7 +60,7 @@ class TierTransfers final : public EvictionSink {
   void keep_cold(const Context& context);
   // Whether the batch has room for the pages of one more context that is swapped out.
   bool can_swap_out() const { return saving_.size() < kSavesPerBatch; }
-  void swap_out(Context& context, PageLedger& ledger);
+  void swap_out(Context& context);
 
   enum class FetchEnd : std::uint8_t { Compute, Waits, WantsPages };
   struct Fetch {

@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "control/contexts/context.h"
+#include "control/contexts/model_resources.h"
+#include "control/contexts/page_ledger.h"
 
 namespace quire {
 namespace {
@@ -74,22 +76,27 @@ class Bench {
   }
 
  private:
-  void open(Context& context) { control::open_context(context, resources_, root_); }
-  void drop(Context& context, PageLedger& ledger) {
-    control::drop_context(context, resources_, ledger);
+  void open(Context& context, PageLedger& ledger) {
+    bind(context, ledger);
+    context.open(root_);
+  }
+  void bind(Context& context, PageLedger& ledger) {
+    context.bind({.resources = &resources_, .ledger = &ledger});
+  }
+  static void drop(Context& context) {
+    context.drop();
     context.recycle();
   }
   // As batches would, so many tokens at a time.
-  void compute(Context& context, PageLedger& ledger, std::uint32_t token_count) {
+  void compute(Context& context, std::uint32_t token_count) {
     constexpr std::uint32_t kChunk = 4'096;
     for (std::uint32_t done = 0; done < token_count;) {
       const std::uint32_t count = std::min(kChunk, token_count - done);
-      control::append_tokens(context, resources_, some_tokens(done, count));
-      QUIRE_CHECK(
-          control::take_pages(context, resources_, ledger, control::queued_count(context), copies_),
-          "the pool is too small");
-      control::begin_flight(context, resources_, count);
-      control::end_flight(context, resources_, ledger, true);
+      context.append(some_tokens(done, count));
+      QUIRE_CHECK(context.take_pages(context.tokens().queued_count(), copies_),
+                  "the pool is too small");
+      context.begin_flight(count);
+      context.end_flight(true);
       done += count;
     }
   }
@@ -123,9 +130,9 @@ class Bench {
     const std::uint32_t count = kLookupTokens * times;
     Context first;
     PageLedger first_ledger;
-    open(first);
-    compute(first, first_ledger, count);
-    drop(first, first_ledger);
+    open(first, first_ledger);
+    compute(first, count);
+    drop(first);
     const std::vector<std::uint32_t> tokens = some_tokens(0, count);
     add({.key = "lookup_50k_us",
          .limit = times == 1 ? 500.0 : 12.0,
@@ -133,14 +140,13 @@ class Bench {
         times, [&] {
           Context context;
           PageLedger ledger;
-          open(context);
-          control::append_tokens(context, resources_, tokens);
+          open(context, ledger);
+          context.append(tokens);
           control::FindResult found;
-          const double time = microseconds([&] {
-            found = control::find_queued(context, resources_, ledger, kNoLimit, kNoLimit);
-          });
+          const double time =
+              microseconds([&] { found = context.find_queued(kNoLimit, kNoLimit); });
           QUIRE_CHECK(found.token_count == count / kPageSize * kPageSize, "not all was found");
-          drop(context, ledger);
+          drop(context);
           return time;
         });
     resources_.cache.evict_all();
@@ -149,22 +155,23 @@ class Bench {
   void fork(std::uint32_t times) {
     Context context;
     PageLedger ledger;
-    open(context);
-    compute(context, ledger, kForkTokens * times + kPageSize / 2);  // With a page half full.
+    open(context, ledger);
+    compute(context, kForkTokens * times + kPageSize / 2);  // With a page half full.
     std::array<Context, kForksOfRound> children;
     add({.key = "fork_128k_us",
          .limit = times == 1 ? 5.0 : 1.5,
          .meaning = "a context of 128,000 tokens is forked"},
         times, [&] {
+          for (Context& child : children) bind(child, ledger);
           const double time = microseconds([&] {
             for (Context& child : children) {
-              control::fork_context(context, child, resources_, ledger);
+              context.fork_to(child);
             }
           });
-          for (Context& child : children) drop(child, ledger);
+          for (Context& child : children) drop(child);
           return time / kForksOfRound;
         });
-    drop(context, ledger);
+    drop(context);
     resources_.cache.evict_all();
   }
 
@@ -174,23 +181,21 @@ class Bench {
     const std::uint32_t length = count - kRewoundPages * kPageSize;
     Context context;
     PageLedger ledger;
-    open(context);
-    compute(context, ledger, count);
+    open(context, ledger);
+    compute(context, count);
     add({.key = "rewind_us",
          .limit = times == 1 ? 5.0 + 0.05 * kRewoundPages : 1.5,
          .meaning = "a context of 128,000 tokens goes back by 100 pages"},
         times, [&] {
           Result<void> done;
-          const double time = microseconds(
-              [&] { done = control::rewind_context(context, resources_, ledger, length); });
+          const double time = microseconds([&] { done = context.rewind(length); });
           QUIRE_CHECK(done.ok(), "rewound");
-          control::append_tokens(context, resources_, std::span(tokens).subspan(length));
-          const control::FindResult found =
-              control::find_queued(context, resources_, ledger, kNoLimit, kNoLimit);
+          context.append(std::span(tokens).subspan(length));
+          const control::FindResult found = context.find_queued(kNoLimit, kNoLimit);
           QUIRE_CHECK(found.token_count == count - length, "what was let go is still there");
           return time;
         });
-    drop(context, ledger);
+    drop(context);
     resources_.cache.evict_all();
   }
 

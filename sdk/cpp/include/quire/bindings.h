@@ -518,7 +518,9 @@ namespace models {
 // Names of the models served, one a line, UTF-8.
 QUIRE_IMPORT("quire:core/models@1", "available-models")
 std::int32_t available_models(void* buffer, std::uint32_t capacity);
-// A model by name; the empty name is the server's first. `too-large`: a name over 255 bytes.
+// A model by name; the empty name is the server's first. "NAME" of one of its adapters, where no
+// model is called so, or "BASE:NAME" is the model with that adapter in force in each context that
+// is made of it, as by adapter.use-adapters. `too-large`: a name over 255 bytes.
 QUIRE_IMPORT("quire:core/models@1", "get-model")
 std::int32_t get_model(const std::uint8_t* name, std::uint32_t name_count);
 // Traits of the model, one a line: "allocate", "forward", "input_text", "tokenize", "output_text".
@@ -534,7 +536,7 @@ std::int32_t trait_version(std::int32_t model, const std::uint8_t* name, std::ui
 // `capacity` and the result count 32-bit numbers.
 QUIRE_IMPORT("quire:core/models@1", "model-info")
 std::int32_t model_info(std::int32_t model, void* buffer, std::uint32_t capacity);
-// The name of a model, as UTF-8.
+// The name of a model, as UTF-8; of one with an adapter, as it was given to get-model.
 QUIRE_IMPORT("quire:core/models@1", "model-name")
 std::int32_t model_name(std::int32_t model, void* buffer, std::uint32_t capacity);
 }  // namespace models

@@ -2,8 +2,8 @@
 #include <string>
 #include <utility>
 
-#include "control/contexts/give_back.h"
 #include "control/controller/issue/issuer.h"
+#include "control/objects/give_back.h"
 
 namespace quire::control {
 
@@ -17,7 +17,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
 
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextAppend& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
-  TRY(check_tokens(body.tokens, *context->replica));
+  TRY(check_tokens(body.tokens, *context->replica()));
   return to.issue_alone(instance, command, *context);
 }
 
@@ -31,7 +31,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
   Operation* operation = to.issue_on_context(instance, command, *context);
   Result<void> resolved =
       to.collect(instance, std::get<ContextForward>(operation->body).output_embeds,
-                 ObjectKind::Embed, context->replica, true, operation->output_embeds);
+                 ObjectKind::Embed, context->replica(), true, operation->output_embeds);
   if (!resolved.ok()) operation->error = std::move(resolved).take_error();
   to.chain(*operation, operation->output_embeds);
   to.table.issue(*operation);
@@ -42,13 +42,11 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
   TRY(to.check_new(instance, {body.child}));
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
   TRY(to.check_context_room(instance));
-  TRY(check_is_paged(*context->replica, "fork"));
+  TRY(check_is_paged(*context->replica(), "fork"));
   ++instance.held.contexts;
-  ++context->queue->context_count;
+  ++context->queue()->context_count;
   Context* child = to.table.contexts.make();
-  child->replica = context->replica;
-  child->instance = &instance;
-  child->queue = context->queue;
+  child->bind(context->owner());
   instance.add_context(body.child, *child);
   Operation* operation = to.issue_on_context(instance, command, *context);
   operation->child = child;
@@ -60,21 +58,21 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextEdit& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
   if (body.kind != ContextEditKind::Truncate) {
-    TRY(check_is_paged(*context->replica, "this operation on pages"));
+    TRY(check_is_paged(*context->replica(), "this operation on pages"));
   }
   return to.issue_alone(instance, command, *context);
 }
 
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextDropRange& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
-  TRY(check_is_paged(*context->replica, "drop_range"));
+  TRY(check_is_paged(*context->replica(), "drop_range"));
   return to.issue_alone(instance, command, *context);
 }
 
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextSplice& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
   Context* source = TRY(to.find<Context>(instance, body.source, ObjectKind::Context));
-  if (source->replica != context->replica) {
+  if (source->replica() != context->replica()) {
     return Error(ErrorCode::InvalidArgument, "splice: the source is a context of another model");
   }
   Operation* operation = to.issue_on_context(instance, command, *context);
@@ -97,7 +95,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
 Result<void> issue(Issuer& to, Instance& instance, Command& command,
                    const ContextUseAdapters& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
-  TRY(check_adapters(body.set, *context->replica));
+  TRY(check_adapters(body.set, *context->replica()));
   return to.issue_alone(instance, command, *context);
 }
 

@@ -22,7 +22,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
   const std::shared_ptr<const DrawExtras> more = body.draw.more;
   const bool has_drafts = body.drafts != nullptr && !body.drafts->tokens.empty();
   const bool has_matchers = more != nullptr && !more->matchers.empty();
-  if (has_drafts) TRY(check_is_paged(*context->replica, "verify"));
+  if (has_drafts) TRY(check_is_paged(*context->replica(), "verify"));
   Operation* operation = to.issue_on_context(instance, command, *context);
   if (has_drafts || has_matchers) operation->read = std::make_unique<ReadProgress>();
   if (has_matchers) {

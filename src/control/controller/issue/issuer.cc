@@ -85,20 +85,16 @@ Result<Context*> Issuer::make_context(Instance& instance, ObjectId id, QueueObje
   ++instance.held.contexts;
   ++queue.context_count;
   Context* context = table.contexts.make();
-  context->replica = queue.replica;
-  context->instance = &instance;
-  context->queue = &queue;
-  ModelResources& resources = queue.replica->resources;
-  open_context(
-      *context, resources,
-      resources.cache.root(sharing_domain(sharing_secret, instance.tenant), instance.tenant));
+  context->bind(owner_of(instance, queue));
+  context->open(queue.replica->resources.cache.root(sharing_domain(sharing_secret, instance.tenant),
+                                                    instance.tenant));
   instance.add_context(id, *context);
   return context;
 }
 
 Operation* Issuer::issue_on_context(Instance& instance, Command& command, Context& context) {
-  Operation* operation = table.make(instance, context.replica, std::move(command));
-  table.enter_queue(*operation, *context.queue);
+  Operation* operation = table.make(instance, context.replica(), std::move(command));
+  table.enter_queue(*operation, *context.queue());
   operation->context = &context;
   table.chain(*operation, context);
   return operation;

@@ -116,7 +116,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
   TRY(to.check_new_pages(instance, body.pages));
   Operation* operation = to.issue_on_context(instance, command, *context);
-  if (Result<void> paged = check_is_paged(*context->replica, "pages"); !paged.ok()) {
+  if (Result<void> paged = check_is_paged(*context->replica(), "pages"); !paged.ok()) {
     operation->error = std::move(paged).take_error();
   }
   to.make_pages(*operation, std::get<ContextPages>(operation->body).pages);

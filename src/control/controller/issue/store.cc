@@ -17,7 +17,7 @@ static_assert(kKeyBytesMax == store::kKeyBytesMax && kValueBytesMax == store::kV
 
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextSave& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
-  TRY(check_is_paged(*context->replica, "save"));
+  TRY(check_is_paged(*context->replica(), "save"));
   TRY(store::check_snapshot_name(body.name));
   if (body.note.size() > kNoteBytesMax) {
     return Error(ErrorCode::TooLarge, "a note of " + std::to_string(body.note.size()) +

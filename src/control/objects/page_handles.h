@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/contexts/model_resources.h"
 #include "control/objects/instance.h"
-#include "control/objects/model_resources.h"
 #include "inference/api/batch.h"
 
 namespace quire::control {

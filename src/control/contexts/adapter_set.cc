@@ -1,4 +1,4 @@
-#include "control/objects/adapter_set.h"
+#include "control/contexts/adapter_set.h"
 
 #include <algorithm>
 #include <cmath>

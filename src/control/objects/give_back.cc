@@ -1,9 +1,9 @@
-#include "control/contexts/give_back.h"
+#include "control/objects/give_back.h"
 
 #include <utility>
 
 #include "control/contexts/context.h"
-#include "control/contexts/page_handles.h"
+#include "control/objects/page_handles.h"
 
 namespace quire::control {
 
@@ -39,20 +39,19 @@ void take_slot(EmbedObject& embed) {
 }
 
 bool keep_taken(Context& context) {
-  if (context.taken_ticket == store::kNoTicket) return false;
-  context.replica->store.release(std::exchange(context.taken_ticket, store::kNoTicket),
-                                 store::TicketEnd::Take);
+  const store::TicketId ticket = context.give_ticket();
+  if (ticket == store::kNoTicket) return false;
+  context.replica()->store.release(ticket, store::TicketEnd::Take);
   return true;
 }
 
 void give_back(Context& context, std::uint64_t now_ns) {
-  Replica& replica = *context.replica;
-  if (context.taken_ticket != store::kNoTicket) {
-    replica.store.release(std::exchange(context.taken_ticket, store::kNoTicket));
-  }
-  if (context.head == kNoNode) return;  // A fork that never came to its turn.
+  Replica& replica = *context.replica();
+  const store::TicketId ticket = context.give_ticket();
+  if (ticket != store::kNoTicket) replica.store.release(ticket);
+  if (context.chain().head() == kNoNode) return;  // A fork that never came to its turn.
   replica.resources.cache.set_time(now_ns);
-  drop_context(context, replica.resources, replica.ledger(*context.instance));
+  context.drop();
 }
 
 }  // namespace quire::control

@@ -1,4 +1,4 @@
-#include "control/contexts/page_handles.h"
+#include "control/objects/page_handles.h"
 
 #include <algorithm>
 #include <bit>

@@ -27,6 +27,12 @@ struct AdapterSet {
   inference::AdapterSet weights;
 };
 
+// Of a context: the set of each logical slot, and that of tokens to come.
+struct ContextAdapters {
+  SlotAdapters<AdapterSetRef> of_slots;
+  AdapterSetRef in_force;
+};
+
 // Null where all scales are zero, which is absence. InvalidArgument for one adapter twice, a scale
 // that is not finite, or more than kAdaptersInSetMax.
 Result<AdapterSetRef> make_adapter_set(std::vector<ChosenAdapter> chosen);

@@ -1,4 +1,4 @@
-#include "control/contexts/context_pages.h"
+#include "control/objects/context_pages.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/contexts/context_parts.h"
+#include "control/contexts/context_builder.h"
+#include "control/contexts/model_resources.h"
 
 namespace quire::control {
 
@@ -35,9 +36,9 @@ void share_node(PageObject& page, ModelResources& resources, NodeId node,
 }
 
 void describe_adapters(const Context& context, PageObject& page, std::uint32_t slot_first) {
-  if (context.adapters.is_base()) return;
+  if (context.adapters().is_base()) return;
   for (std::uint32_t slot = 0; slot < page.positions.size(); ++slot) {
-    page.set_adapters(slot, context.adapters.at(slot_first + slot));
+    page.set_adapters(slot, context.adapters().at(slot_first + slot));
   }
 }
 
@@ -45,22 +46,23 @@ void describe_adapters(const Context& context, PageObject& page, std::uint32_t s
 void share_tail(Context& context, PageObject& page, ModelResources& resources,
                 std::uint32_t visible) {
   PageCache& cache = resources.cache;
-  const std::uint32_t page_size = page_size_of(resources);
-  if (context.boundary != kNoNode) {
-    share_node(page, resources, context.boundary, context.written_count, visible);
+  const std::uint32_t page_size = resources.cache.page_size();
+  if (context.working().boundary() != kNoNode) {
+    share_node(page, resources, context.working().boundary(), context.tokens().written_count(),
+               visible);
     return;
   }
-  page.page = context.tail.front();
+  page.page = context.working().pages().front();
   cache.seal(page.page);
   cache.retain(page.page);
   std::vector<std::uint32_t> positions(page_size);
-  std::iota(positions.begin(), positions.end(), context.committed_count * page_size);
-  describe(page, std::move(positions), context.written_count, visible);
-  if (context.has_unnamed_start || !context.view.is_plain()) return;
-  page.above = context.head;
+  std::iota(positions.begin(), positions.end(), context.chain().page_count() * page_size);
+  describe(page, std::move(positions), context.tokens().written_count(), visible);
+  if (context.working().has_unnamed_start() || !context.view().is_plain()) return;
+  page.above = context.chain().head();
   cache.hold_name(page.above);
-  const auto first = context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first);
-  page.tokens.assign(first, first + context.written_count);
+  const auto written = context.tokens().written();
+  page.tokens.assign(written.begin(), written.end());
 }
 
 // The tokens that the handle knows its page to hold; none where it does not know.
@@ -132,74 +134,65 @@ std::uint32_t attachable_count(std::span<PageObject* const> pages, NodeId above,
 // Builds a context page by page.
 class Adoption {
  public:
-  Adoption(Context& context, ModelResources& resources, PageLedger& ledger,
-           std::vector<inference::PageCopy>& copies)
-      : context_(context), resources_(resources), ledger_(ledger), copies_(copies) {}
+  Adoption(Context& context, std::vector<inference::PageCopy>& copies)
+      : context_(context),
+        builder_(context),
+        resources_(*context.owner().resources),
+        copies_(copies) {}
 
   void attach(const PageObject& page, std::span<const TokenId> tokens) {
     take_adapters(page, tokens.size());
-    if (tokens.size() == page_size_of(resources_)) {
-      hold_committed(context_, resources_, page.node);
-      push_committed(context_, resources_, ledger_, page.node);
+    if (tokens.size() == resources_.cache.page_size()) {
+      builder_.attach(page.node);
       return;
     }
     PageCache& cache = resources_.cache;
     if (page.node != kNoNode) {
       cache.hold_page(page.node);
-      context_.boundary = page.node;
-      context_.has_unnamed_start = cache.trie().is_opaque(page.node);
     } else {
       cache.retain(page.page);
     }
-    begin_tail(page.page, tokens);
+    builder_.begin_tail(page.page, page.node, tokens,
+                        page.node != kNoNode && cache.trie().is_opaque(page.node));
   }
 
   void copy(const PageObject& page, std::span<const TokenId> tokens) {
     take_adapters(page, tokens.size());
     PageCache& cache = resources_.cache;
-    const std::uint32_t page_size = page_size_of(resources_);
+    const std::uint32_t page_size = resources_.cache.page_size();
     std::vector<PageId> own;
     QUIRE_CHECK(cache.take(1, own), "adopted without room");
     append_copies(page.page, own.front(), page.written, copies_);
     if (tokens.size() < page_size) {
-      context_.has_unnamed_start = true;
-      begin_tail(own.front(), tokens);
+      builder_.begin_tail(own.front(), kNoNode, tokens, true);
       return;
     }
-    const std::uint32_t slot_first = context_.committed_count * page_size;
+    const std::uint32_t slot_first = context_.chain().page_count() * page_size;
     const std::vector<AdapterRun> adapters =
-        context_.adapters.of(slot_first, slot_first + page_size);
-    const PageContent content{.tokens = tokens, .positions = page.positions, .adapters = adapters};
-    const NodeId node =
-        cache.commit(own.front(), context_.head, content, HoldKind::Chain, /*is_opaque=*/true);
-    push_committed(context_, resources_, ledger_, node);
+        context_.adapters().of(slot_first, slot_first + page_size);
+    const PageContent content{
+        .tokens = tokens, .positions = page.positions, .adapters = adapters};
+    builder_.push(cache.commit(own.front(), context_.chain().head(), content, HoldKind::Chain,
+                               /*is_opaque=*/true));
   }
 
  private:
   void take_adapters(const PageObject& page, std::size_t slot_count) {
-    const std::uint32_t first = context_.committed_count * page_size_of(resources_);
+    const std::uint32_t first = context_.chain().page_count() * context_.page_size();
     for (std::uint32_t slot = 0; slot < slot_count; ++slot) {
-      context_.adapters.extend(first + slot, page.adapters_of(slot));
+      builder_.extend_adapters(first + slot, page.adapters_of(slot));
     }
   }
-  void begin_tail(PageId page, std::span<const TokenId> tokens) {
-    ledger_.acquire(page);
-    context_.tail.assign(1, page);
-    context_.tokens.assign(tokens.begin(), tokens.end());
-    context_.token_first = 0;
-    context_.written_count = static_cast<std::uint32_t>(tokens.size());
-  }
 
-  Context& context_;
+  const Context& context_;
+  ContextBuilder builder_;
   ModelResources& resources_;
-  PageLedger& ledger_;
   std::vector<inference::PageCopy>& copies_;
 };
 
 // What handles leave out of their view is dropped.
-void drop_masked(Context& context, ModelResources& resources, PageLedger& ledger,
-                 std::span<PageObject* const> pages) {
-  const std::uint32_t page_size = page_size_of(resources);
+void drop_masked(Context& context, std::span<PageObject* const> pages) {
+  const std::uint32_t page_size = context.page_size();
   SlotSet slots;
   for (std::size_t index = 0; index < pages.size(); ++index) {
     std::uint32_t masked = pages[index]->written & ~pages[index]->view;
@@ -211,28 +204,27 @@ void drop_masked(Context& context, ModelResources& resources, PageLedger& ledger
       masked &= ~slot_bits(first, count);
     }
   }
-  drop_slots(context, resources, ledger, slots);
+  context.drop_slots(slots);
 }
 
 }  // namespace
 
-std::uint32_t shareable_page_count(const Context& context, const ModelResources& resources) {
-  return held_committed_count(context) + written_tail_count(context, page_size_of(resources));
+std::uint32_t shareable_page_count(const Context& context) {
+  return context.chain().held_count() + context.written_tail_count();
 }
 
-SharedPages share_pages(Context& context, ModelResources& resources, PageLedger& ledger,
-                        std::uint32_t first, std::span<PageObject* const> pages) {
-  QUIRE_CHECK(!context.is_in_flight && !context.is_suspended, "shared under a batch");
-  const std::uint32_t page_size = page_size_of(resources);
-  while (context.written_count >= page_size && !context.tail.empty()) {
-    commit_first(context, resources, ledger);
-  }
-  const std::vector<WindowPage> held = held_pages(context, resources.cache, first);
-  const SlotSet& dropped = context.view.dropped();
+SharedPages share_pages(Context& context, std::uint32_t first, std::span<PageObject* const> pages) {
+  ModelResources& resources = *context.owner().resources;
+  QUIRE_CHECK(!context.is_in_flight() && !context.is_suspended(), "shared under a batch");
+  const std::uint32_t page_size = resources.cache.page_size();
+  context.commit_full();
+  const std::vector<WindowPage> held = context.chain().held_pages(resources.cache, first);
+  const SlotSet& dropped = context.view().dropped();
   SharedPages shared;
   for (std::size_t each = 0; each < pages.size(); ++each) {
     PageObject& page = *pages[each];
-    const std::uint32_t index = each < held.size() ? held[each].index : context.committed_count;
+    const std::uint32_t index =
+        each < held.size() ? held[each].index : context.chain().page_count();
     const std::uint32_t visible = dropped.visible_bits(index * page_size, page_size);
     if (each < held.size()) {
       share_node(page, resources, held[each].node, page_size, visible);
@@ -240,7 +232,7 @@ SharedPages share_pages(Context& context, ModelResources& resources, PageLedger&
       share_tail(context, page, resources, visible);
     }
     describe_adapters(context, page, index * page_size);
-    ledger.acquire(page.page);
+    context.owner().ledger->acquire(page.page);
     shared.all.push_back({.index = index, .written = page.written});
   }
   return shared;
@@ -248,7 +240,7 @@ SharedPages share_pages(Context& context, ModelResources& resources, PageLedger&
 
 Result<void> check_pages(std::span<PageObject* const> pages, std::span<const std::uint32_t> tokens,
                          const ModelResources& resources) {
-  const std::uint32_t page_size = page_size_of(resources);
+  const std::uint32_t page_size = resources.cache.page_size();
   std::uint64_t count = 0;
   for (std::size_t index = 0; index < pages.size(); ++index) {
     count += TRY(check_page(*pages[index], index, pages.size(), page_size));
@@ -272,13 +264,13 @@ std::uint32_t pages_to_copy(std::span<PageObject* const> pages, NodeId root,
   return static_cast<std::uint32_t>(pages.size()) - attachable_count(pages, root, resources.cache);
 }
 
-void adopt_pages(Context& context, ModelResources& resources, PageLedger& ledger,
-                 std::span<PageObject* const> pages, std::span<const std::uint32_t> tokens,
-                 std::vector<inference::PageCopy>& copies) {
-  const std::uint32_t page_size = page_size_of(resources);
-  QUIRE_CHECK(context.committed_count == 0 && context.tokens.empty(), "adopted twice");
-  const std::uint32_t attachable = attachable_count(pages, context.head, resources.cache);
-  Adoption adoption(context, resources, ledger, copies);
+void adopt_pages(Context& context, std::span<PageObject* const> pages,
+                 std::span<const std::uint32_t> tokens, std::vector<inference::PageCopy>& copies) {
+  const std::uint32_t page_size = context.page_size();
+  QUIRE_CHECK(context.chain().page_count() == 0 && context.tokens().is_empty(), "adopted twice");
+  const std::uint32_t attachable =
+      attachable_count(pages, context.chain().head(), context.owner().resources->cache);
+  Adoption adoption(context, copies);
   std::vector<TokenId> held;
   for (std::size_t index = 0; index < pages.size(); ++index) {
     const std::size_t first = index * page_size;
@@ -291,7 +283,7 @@ void adopt_pages(Context& context, ModelResources& resources, PageLedger& ledger
       adoption.copy(*pages[index], held);
     }
   }
-  drop_masked(context, resources, ledger, pages);
+  drop_masked(context, pages);
 }
 
 }  // namespace quire::control

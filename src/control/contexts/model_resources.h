@@ -9,14 +9,14 @@
 #include "base/server_limits.h"
 #include "base/slab.h"
 #include "control/api/tenant_shares.h"
-#include "control/objects/slot_pool.h"
+#include "control/contexts/slot_pool.h"
 #include "control/pages/page_cache.h"
 #include "control/tiers/page_tiers.h"
 #include "inference/api/backend.h"
 
 namespace quire::control {
 
-struct Context;
+class Context;
 
 inline constexpr std::uint32_t kSwappedTailPageCountMax =
     default_of<ServerLimit::SwappedTailPageCountMax>();  // Of all contexts of a model.

@@ -16,16 +16,15 @@
 #include <vector>
 
 #include "control/contexts/context.h"
-#include "control/contexts/page_handles.h"
+#include "control/objects/page_handles.h"
 
 namespace quire::control {
 
 // Pages that hold tokens and are held: committed ones, then the tail's.
-std::uint32_t shareable_page_count(const Context& context, const ModelResources& resources);
+std::uint32_t shareable_page_count(const Context& context);
 // Those from `first` on become `pages`, new objects; says what they are. Commits what is full.
 // Requires: as many pages, the context neither in flight nor suspended.
-SharedPages share_pages(Context& context, ModelResources& resources, PageLedger& ledger,
-                        std::uint32_t first, std::span<PageObject* const> pages);
+SharedPages share_pages(Context& context, std::uint32_t first, std::span<PageObject* const> pages);
 
 // Whether a context can be made of what the pages hold. NoFreePage, PageNotFull and InvalidArgument
 // name the page or the token.
@@ -36,8 +35,7 @@ std::uint32_t pages_to_copy(std::span<PageObject* const> pages, NodeId root,
                             const ModelResources& resources);
 // `context`, which is empty, becomes what the pages hold; slots that a handle leaves out are
 // dropped. Requires: check_pages(), and that pages_to_copy() can be taken.
-void adopt_pages(Context& context, ModelResources& resources, PageLedger& ledger,
-                 std::span<PageObject* const> pages, std::span<const std::uint32_t> tokens,
-                 std::vector<inference::PageCopy>& copies);
+void adopt_pages(Context& context, std::span<PageObject* const> pages,
+                 std::span<const std::uint32_t> tokens, std::vector<inference::PageCopy>& copies);
 
 }  // namespace quire::control

@@ -1,4 +1,4 @@
-#include "control/objects/model_resources.h"
+#include "control/contexts/model_resources.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/objects/instance.h"
+#include "control/contexts/context.h"
 
 namespace quire::control {
 
@@ -59,16 +59,15 @@ Context* SequencePool::find_oldest(std::uint64_t batch) {
     list_all(batch);
   }
   Context* owner = entries_[oldest_.front().index].owner.get();
-  return owner->is_in_flight ? nullptr : owner;  // Then so are all that were used since.
+  return owner->is_in_flight() ? nullptr : owner;  // Then so are all that were used since.
 }
 
 bool SequencePool::acquire(Context& context, BatchId batch) {
-  auto index = static_cast<std::uint32_t>(context.sequence);
-  if (context.sequence == kNoSequence) {
+  auto index = static_cast<std::uint32_t>(context.table().sequence());
+  if (context.table().sequence() == kNoSequence) {
     if (!find(index, batch)) return false;
     entries_[index].owner = Ref<Context>(&context);
-    context.sequence = SequenceId{index};
-    context.table_clean_count = 0;
+    context.begin_sequence(SequenceId{index});
   }
   entries_[index].used = static_cast<std::uint64_t>(batch);
   return true;
@@ -82,10 +81,9 @@ bool SequencePool::acquire_ephemeral(SequenceId& sequence, BatchId batch) {
 }
 
 void SequencePool::release(Context& context) {
-  if (context.sequence == kNoSequence) return;
-  release_ephemeral(context.sequence);
-  context.sequence = kNoSequence;
-  context.table_clean_count = 0;
+  if (context.table().sequence() == kNoSequence) return;
+  release_ephemeral(context.table().sequence());
+  context.end_sequence();
 }
 
 void SequencePool::release_ephemeral(SequenceId sequence) {
@@ -115,7 +113,7 @@ void SequencePool::verify() const {
     QUIRE_CHECK(is_free[index] != entry.is_taken, "Q2");
     const Context* owner = entry.owner.get();
     if (owner == nullptr) continue;
-    QUIRE_CHECK(entry.is_taken && owner->sequence == SequenceId{index}, "Q2");
+    QUIRE_CHECK(entry.is_taken && owner->table().sequence() == SequenceId{index}, "Q2");
     QUIRE_CHECK(entry.used >= listed_batch_ || listed.contains({entry.used, index}), "Q1");
   }
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/seeds.h"
-#include "control/objects/instance.h"
-#include "control/objects/model_resources.h"
+#include "control/contexts/context.h"
+#include "control/contexts/model_resources.h"
 
 namespace quire::control {
 namespace {
@@ -62,7 +62,7 @@ class Program {
   void take_from(const std::set<std::size_t>& victims) {
     std::size_t count = 0;
     for (const std::size_t each : victims) {
-      if (contexts_[each]->sequence != kNoSequence) continue;
+      if (contexts_[each]->table().sequence() != kNoSequence) continue;
       ++count;
       used_.erase(each);
     }
@@ -89,8 +89,8 @@ class Program {
   void check() const {
     std::set<SequenceId> taken;
     for (std::size_t index = 0; index < kContextCount; ++index) {
-      EXPECT_EQ(contexts_[index]->sequence != kNoSequence, used_.contains(index));
-      if (used_.contains(index)) taken.insert(contexts_[index]->sequence);
+      EXPECT_EQ(contexts_[index]->table().sequence() != kNoSequence, used_.contains(index));
+      if (used_.contains(index)) taken.insert(contexts_[index]->table().sequence());
     }
     EXPECT_EQ(taken.size(), used_.size()) << "two have one table";
     EXPECT_EQ(pool_.taken_count(), used_.size());

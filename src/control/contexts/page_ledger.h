@@ -24,7 +24,7 @@
 
 namespace quire::control {
 
-struct Context;
+class Context;
 
 // How many pages the instances of one tenant hold, of all models; one that several hold counts for
 // each of them.
