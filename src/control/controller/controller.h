@@ -52,8 +52,8 @@ struct ControllerOptions {
   Digest sharing_secret{};      // Keys the sharing domain of each tenant, and the trie.
   Digest nonce{};               // New with each start, so that no opaque name comes again.
   store::Disk* disk = nullptr;  // Null: snapshots are not-supported.
-  // Where pages go that the device has no room for: the bytes and pages of all models, each of which
-  // has an equal part. What is the device's is not asked for here.
+  // Where pages go that the device has no room for: of all models, each of which has an equal part.
+  // What is the device's is not asked for here.
   PageTierOptions tiers{};
   CostOptions costs{};           // When they come back from there.
   std::uint32_t hash_bits = 64;  // Fewer only in tests.
