@@ -174,8 +174,8 @@ TEST(Batching, NoPolicyHoldsUpPagesThatOthersWaitFor) {
        {DispatchPolicy{}, kEager, k_only(3), k_only(100), t_only(5 * kMillisecond)}) {
     Harness::Options options = options_of(policy);
     options.device.page_count = 7;
-    options.controller.host_tier_bytes = 1 << 16;
-    options.controller.tier_choice = TierChoice::Restore;
+    options.controller.tiers.host_bytes_max = 1 << 16;
+    options.controller.costs.choice = TierChoice::Restore;
     Harness harness(options);
     std::vector<Conversation> talks;
     for (std::uint32_t each = 0; each < 5; ++each)

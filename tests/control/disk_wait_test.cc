@@ -17,8 +17,8 @@ class DiskWaits : public testing::Test {
     options.device.page_count = kPageCount;
     options.device.row_count_max = 256;
     options.files = &files;
-    options.controller.tier_choice = TierChoice::Restore;
-    options.controller.disk_tier_page_count = 100;
+    options.controller.costs.choice = TierChoice::Restore;
+    options.controller.tiers.disk_page_count_max = 100;
     return options;
   }
   ObjectId context_of(PageGuest& guest, std::uint32_t token_count, std::uint32_t first = 1) {

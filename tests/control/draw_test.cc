@@ -46,7 +46,7 @@ class Drawing : public testing::Test {
   }
   static Harness::Options options(HelperExecutor* matchers) {
     Harness::Options options;
-    options.controller.matchers = matchers;
+    options.controller.helpers.matchers = matchers;
     return options;
   }
   ObjectId context_of(const std::vector<std::uint32_t>& tokens) {

@@ -28,7 +28,7 @@ Harness::Options options_of(store::SimulatedFileSystem& files, std::uint32_t pag
   options.device.page_count = page_count;
   options.device.row_count_max = 256;
   options.files = &files;
-  options.controller.tier_choice = TierChoice::Restore;
+  options.controller.costs.choice = TierChoice::Restore;
   return options;
 }
 
@@ -123,7 +123,7 @@ TEST_P(ForeignBytes, GoIntoNoSnapshot) {
 TEST_P(ForeignBytes, GoOntoNoTier) {
   store::SimulatedFileSystem files;
   Harness::Options options = options_of(files, 8);
-  options.controller.disk_tier_page_count = 100;
+  options.controller.tiers.disk_page_count_max = 100;
   Harness harness(options);
   leave_foreign_bytes(harness, 8);
   const Program program = with_unwritten_slots(harness, GetParam());

@@ -20,7 +20,7 @@ std::unique_ptr<store::SnapshotStore> open_store(const Harness::Options& wanted,
                                                  const WallClock& clock) {
   store::StoreOptions options;
   options.folder = "store";
-  options.cached_slot_count_max = wanted.controller.disk_tier_page_count;
+  options.cached_slot_count_max = wanted.controller.tiers.disk_page_count_max;
   options.tenant_bytes_max = wanted.tenant_bytes_max;
   auto opened = store::SnapshotStore::open(*wanted.files, clock, options);
   if (!opened.ok()) {

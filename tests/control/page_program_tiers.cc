@@ -22,10 +22,10 @@ PageProgram::Failure PageProgram::failing(std::uint32_t percent, const char* wha
 void PageProgram::add_tiers(Harness::Options& options) {
   options.device.fail_load = failing(knobs_.transfer_failure_percent, "a load that failed");
   options.device.fail_save = failing(knobs_.transfer_failure_percent, "a save that failed");
-  options.controller.host_tier_bytes =
+  options.controller.tiers.host_bytes_max =
       kModelCount * kSlotBytes * knobs_.page_size * knobs_.host_page_count;
-  options.controller.disk_tier_page_count = kModelCount * knobs_.disk_page_count;
-  options.controller.tier_choice = knobs_.tier_choice;
+  options.controller.tiers.disk_page_count_max = kModelCount * knobs_.disk_page_count;
+  options.controller.costs.choice = knobs_.tier_choice;
 }
 
 bool PageProgram::may_lose() const {

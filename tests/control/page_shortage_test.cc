@@ -65,8 +65,8 @@ TEST(PageShortage, NamesPagesOfContextsThatDroppedSlotsAndTheTierThatIsMissing) 
 
 TEST(PageShortage, SaysThatTheTiersHaveNoRoomWhereThereAreSome) {
   Harness::Options options = pool_of(9);
-  options.controller.host_tier_bytes = 3 * kPageBytes;
-  options.controller.tier_choice = TierChoice::Restore;
+  options.controller.tiers.host_bytes_max = 3 * kPageBytes;
+  options.controller.costs.choice = TierChoice::Restore;
   Harness harness(options);
   fill_with_holes(harness);
   EXPECT_EQ(

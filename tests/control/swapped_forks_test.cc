@@ -16,8 +16,8 @@ class SwappedForks : public testing::Test {
     Harness::Options options;
     options.device.page_count = kPageCount;
     options.device.row_count_max = 256;
-    options.controller.tier_choice = TierChoice::Restore;
-    options.controller.host_tier_bytes = host_page_count * 24 * kPageSize;
+    options.controller.costs.choice = TierChoice::Restore;
+    options.controller.tiers.host_bytes_max = host_page_count * 24 * kPageSize;
     return options;
   }
   // Five tokens in a page that is not full, behind one with a part that was dropped.

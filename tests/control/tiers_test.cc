@@ -18,9 +18,9 @@ Harness::Options options_of(std::uint32_t page_count, Tier tier, store::Simulate
   options.device.page_count = page_count;
   options.device.row_count_max = 256;
   options.files = &files;
-  options.controller.tier_choice = TierChoice::Restore;
-  if (tier == Tier::Host) options.controller.host_tier_bytes = tier_pages * kPageBytes;
-  if (tier == Tier::Disk) options.controller.disk_tier_page_count = tier_pages;
+  options.controller.costs.choice = TierChoice::Restore;
+  if (tier == Tier::Host) options.controller.tiers.host_bytes_max = tier_pages * kPageBytes;
+  if (tier == Tier::Disk) options.controller.tiers.disk_page_count_max = tier_pages;
   return options;
 }
 
@@ -280,7 +280,7 @@ TEST(Tiers, WhatTheDiskReadIsThereWhenItsContextIsLoadedThoughOthersLeave) {
   // Twice as many pages on disk as the context has, of which its tenant may pin half; and as many
   // on the way: who leaves while they are there finds no place.
   Harness::Options options = options_of(9, Tier::Disk, files, 8);
-  options.controller.staged_tier_bytes = 4 * kPageBytes;
+  options.controller.tiers.staged_bytes_max = 4 * kPageBytes;
   Harness harness(options);
   std::uint64_t swaps = 0;
   EXPECT_EQ(windowed(harness, 130, &swaps).tokens, windowed_alone().tokens);
@@ -309,7 +309,7 @@ NextDistribution longer_than_the_way(Harness& harness, bool is_disturbed) {
 TEST(Tiers, AContextWithMorePagesThanTheWayHoldsComesBackInParts) {
   store::SimulatedFileSystem files;
   Harness::Options options = options_of(10, Tier::Disk, files);
-  options.controller.staged_tier_bytes = 4 * kPageBytes;
+  options.controller.tiers.staged_bytes_max = 4 * kPageBytes;
   Harness harness(options);
   const NextDistribution given = longer_than_the_way(harness, true);
   EXPECT_EQ(harness.controller->tier_statistics().swap_count, 1u);
@@ -322,7 +322,7 @@ TEST(Tiers, AContextWithMorePagesThanTheWayHoldsComesBackInParts) {
 // A pool of ten, and two pages at once in memory on the way.
 Harness::Options narrow_way(store::SimulatedFileSystem& files) {
   Harness::Options options = options_of(10, Tier::Disk, files);
-  options.controller.staged_tier_bytes = 2 * kPageBytes;
+  options.controller.tiers.staged_bytes_max = 2 * kPageBytes;
   return options;
 }
 
@@ -426,7 +426,7 @@ TEST(Tiers, NoBatchWaitsForMorePagesThanItsShare) {
 TEST(Tiers, HostMemoryHoldsWhatItMayAndTheDiskTheRest) {
   store::SimulatedFileSystem files;
   Harness::Options options = options_of(8, Tier::Host, files, 3);
-  options.controller.disk_tier_page_count = 50;
+  options.controller.tiers.disk_page_count_max = 50;
   Harness harness(options);
   for (std::uint32_t seed = 1; seed <= 5; ++seed) come_and_go(harness, 112, seed);
   const TierStatistics tiers = harness.controller->tier_statistics();
@@ -717,7 +717,7 @@ TEST(Tiers, WhatWasBroughtBackForOneWhoLeftIsLetGoWhenTheLastOneIsDone) {
 TEST(Tiers, TheirFiguresAreMeasured) {
   store::SimulatedFileSystem files;
   Harness::Options options = options_of(8, Tier::Host, files);
-  options.controller.copy_ns_per_byte = 0;
+  options.controller.costs.copy_ns_per_byte = 0;
   options.device.duration_ns = [](const inference::Batch& batch) -> std::uint64_t {
     return 1'000 + (batch.loads.empty() ? 0 : 1'000'000);
   };

@@ -30,8 +30,8 @@ class Engine final : public AnswerSink {
     EXPECT_TRUE(made.ok());
     backend_ = std::move(made).take();
     ControllerOptions control;
-    control.host_tier_bytes = host_bytes;
-    control.tier_choice = TierChoice::Restore;
+    control.tiers.host_bytes_max = host_bytes;
+    control.costs.choice = TierChoice::Restore;
     controller_ =
         make_controller({{.backend = backend_.get()}}, control, inbox_, *this, wakeup_, clock_);
   }

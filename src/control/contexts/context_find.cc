@@ -7,6 +7,7 @@
 #include "control/contexts/away_pages.h"
 #include "control/contexts/context.h"
 #include "control/contexts/model_resources.h"
+#include "control/contexts/page_ledger.h"
 #include "control/contexts/tail_page.h"
 
 namespace quire::control {

@@ -93,10 +93,10 @@ ReplicaOptions replica_options(const ControllerOptions& options, const ServedMod
   ReplicaOptions replica;
   replica.index = ModelIndex{static_cast<std::uint32_t>(index)};
   replica.disk = options.disk;
-  replica.tiers.host_bytes_max = options.host_tier_bytes / count;
+  replica.tiers.host_bytes_max = options.tiers.host_bytes_max / count;
   replica.tiers.disk_page_count_max =
-      options.disk_tier_page_count / static_cast<std::uint32_t>(count);
-  replica.tiers.staged_bytes_max = options.staged_tier_bytes / count;
+      options.tiers.disk_page_count_max / static_cast<std::uint32_t>(count);
+  replica.tiers.staged_bytes_max = options.tiers.staged_bytes_max / count;
   replica.miss_count_max = options.miss_count_max;
   replica.miss_scope = options.miss_scope;
   replica.adapters = model.adapters;
@@ -112,8 +112,7 @@ SchedulerOptions scheduler_options(const ControllerOptions& options) {
   scheduling.batch.answer_bytes_max = options.answer_bytes_max;
   scheduling.steps.room.page_wait_ns_max = options.page_wait_ns_max;
   scheduling.steps.room.when_full = options.when_full;
-  scheduling.steps.tier_choice = options.tier_choice;
-  scheduling.steps.copy_ns_per_byte = options.copy_ns_per_byte;
+  scheduling.steps.costs = options.costs;
   return scheduling;
 }
 
@@ -127,8 +126,8 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
       dispatcher_(answers, options.walk),
       table_(dispatcher_, clock, wakeup, options.walk),
       models_(std::move(models)),
-      matcher_jobs_(inbox, options.matchers),
-      jobs_(inbox, {.texts = options.helper, .grammars = options.grammars}, dispatcher_),
+      matcher_jobs_(inbox, options.helpers.matchers),
+      jobs_(inbox, options.helpers, dispatcher_),
       store_jobs_(options.disk, dispatcher_),
       issuer_{table_,        replicas_, schedulers_, models_,
               descriptions_, jobs_,     store_jobs_, options_.sharing_secret} {

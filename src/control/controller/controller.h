@@ -5,8 +5,7 @@
 // other go to the Scheduler of their replica.
 //
 // Owns     tenants, the replicas with a Scheduler for each, and the jobs of helpers. Instances,
-// objects
-//          and operations are the OperationTable's.
+//          objects and operations are the OperationTable's.
 // Thread   engine thread only; see CompletionInbox for what comes from others.
 // Errors   every error is the answer to a command's future. Nothing that a guest sends stops the
 //          process.
@@ -53,17 +52,12 @@ struct ControllerOptions {
   Digest sharing_secret{};      // Keys the sharing domain of each tenant, and the trie.
   Digest nonce{};               // New with each start, so that no opaque name comes again.
   store::Disk* disk = nullptr;  // Null: snapshots are not-supported.
-  // Where pages go that the device has no room for; each model has an equal part.
-  std::uint64_t host_tier_bytes = 0;       // 0: no pages in host memory.
-  std::uint32_t disk_tier_page_count = 0;  // Of the disk's cached pages; 0: none there.
-  std::uint64_t staged_tier_bytes =
-      PageTierOptions{}.staged_bytes_max;  // On the way to and from it.
-  TierChoice tier_choice = TierChoice::Measured;
-  double copy_ns_per_byte = 0.2;       // What CostModel takes memory to cost at first.
-  std::uint32_t hash_bits = 64;        // Fewer only in tests.
-  HelperExecutor* helper = nullptr;    // Null: text jobs run on the engine's thread.
-  HelperExecutor* grammars = nullptr;  // The same of what compiles grammars.
-  HelperExecutor* matchers = nullptr;  // Null: what matchers do runs there too.
+  // Where pages go that the device has no room for: of all models, each of which has an equal part.
+  // What is the device's is not asked for here.
+  PageTierOptions tiers{};
+  CostOptions costs{};           // When they come back from there.
+  std::uint32_t hash_bits = 64;  // Fewer only in tests.
+  Helpers helpers{};
   WalkSink* walk = nullptr;
 };
 

@@ -35,10 +35,6 @@ class TextJobs {
       default_of<ServerLimit::GrammarJobCountMax>();
   static_assert(kOnHelperCountMax + kGrammarsOnHelperCountMax <= CompletionInbox::kTextJobCountMax);
 
-  struct Helpers {
-    HelperExecutor* texts = nullptr;
-    HelperExecutor* grammars = nullptr;
-  };
   // Without a helper its jobs run at once, inside start().
   TextJobs(CompletionInbox& inbox, const Helpers& helpers, Dispatcher& dispatcher)
       : inbox_(inbox),

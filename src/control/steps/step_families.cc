@@ -6,8 +6,7 @@ StepFamilies::StepFamilies(Replica& replica, OperationTable& table, MatcherJobs&
                            const StepOptions& options)
     : ready(replica, options.decode_row_count_max),
       tiers(replica.resources, table, replica.store,
-            CostModel(replica.backend.capabilities().page_bytes, options.copy_ns_per_byte,
-                      options.tier_choice)),
+            CostModel(replica.backend.capabilities().page_bytes, options.costs)),
       quota(replica),
       room(replica, table, tiers, turn, options.room),
       slots(replica, table, turn),

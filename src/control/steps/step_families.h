@@ -22,8 +22,7 @@ namespace quire::control {
 struct StepOptions {
   std::uint32_t decode_row_count_max = 16;  // An operation of at most so many rows is decoding.
   PageRoomOptions room{};
-  TierChoice tier_choice = TierChoice::Measured;
-  double copy_ns_per_byte = 0;  // Of this machine's memory: the prior of the cost model.
+  CostOptions costs{};
 };
 
 struct StepFamilies {

@@ -22,9 +22,9 @@ void add(double& mean, double sample, bool is_first) {
 
 }  // namespace
 
-CostModel::CostModel(std::uint64_t page_bytes, double copy_ns_per_byte, TierChoice choice)
-    : choice_(choice) {
-  figures_.load_ns_per_page = copy_ns_per_byte * static_cast<double>(page_bytes);
+CostModel::CostModel(std::uint64_t page_bytes, const CostOptions& options)
+    : choice_(options.choice) {
+  figures_.load_ns_per_page = options.copy_ns_per_byte * static_cast<double>(page_bytes);
   figures_.read_ns = kReadNs;
   figures_.read_ns_per_page = kReadNsPerByte * static_cast<double>(page_bytes);
 }

@@ -19,6 +19,11 @@ namespace quire::control {
 
 enum class TierChoice : std::uint8_t { Measured, Restore, Recompute };  // The others for tests.
 
+struct CostOptions {
+  TierChoice choice = TierChoice::Measured;
+  double copy_ns_per_byte = 0.2;  // What memory is taken to cost at first.
+};
+
 struct CostFigures {
   double compute_ns_per_token = 0;  // 0: not measured yet.
   double load_ns_per_page = 0;      // From memory to the device.
@@ -31,8 +36,7 @@ class CostModel {
   static constexpr std::uint32_t kTryAgainCount = 64;
   static constexpr std::uint32_t kComputeRowCountMin = 32;  // Fewer rows are not prefill.
 
-  CostModel(std::uint64_t page_bytes, double copy_ns_per_byte,
-            TierChoice choice = TierChoice::Measured);
+  CostModel(std::uint64_t page_bytes, const CostOptions& options);
 
   // A batch of nothing but rows; of nothing but loads.
   void note_compute(std::uint32_t row_count, std::uint64_t device_ns);

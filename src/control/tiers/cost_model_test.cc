@@ -15,17 +15,17 @@ CostModel::Run from_memory(std::uint32_t page_count) {
 }
 
 TEST(CostModel, BringsPagesBackWhileNobodyKnowsWhatATokenCosts) {
-  CostModel costs(kPageBytes, 0.2);
+  CostModel costs(kPageBytes, {});
   EXPECT_TRUE(costs.should_restore(from_disk(1)));
   EXPECT_EQ(costs.figures().compute_ns_per_token, 0);
 }
 
 TEST(CostModel, ChoosesWhatIsQuickerOnThisMachine) {
-  CostModel costs(kPageBytes, 0.2);
+  CostModel costs(kPageBytes, {});
   costs.note_compute(256, 256 * 500'000);  // A slow model: 8 ms a page.
   EXPECT_TRUE(costs.should_restore(from_disk(1)));
   EXPECT_TRUE(costs.is_worth_keeping(true, 16));
-  CostModel quick(kPageBytes, 0.2);
+  CostModel quick(kPageBytes, {});
   quick.note_compute(256, 256 * 10'000);  // 160 us a page.
   EXPECT_TRUE(quick.should_restore(from_memory(1)));
   EXPECT_FALSE(quick.should_restore(from_disk(1)));  // 740 us a page and 200 us for the job.
@@ -44,7 +44,7 @@ TEST(CostModel, TellsTheTimesThatItCompares) {
 }
 
 TEST(CostModel, ADiskThatIsQuickerThanItsPriorIsFoundOut) {
-  CostModel costs(kPageBytes, 0.2);
+  CostModel costs(kPageBytes, {});
   costs.note_compute(256, 256 * 30'000);  // 480 us a page.
   EXPECT_FALSE(costs.should_restore(from_disk(16)));
   for (int read = 0; read < 20; ++read) costs.note_read(16, 16 * 100'000);
@@ -54,7 +54,7 @@ TEST(CostModel, ADiskThatIsQuickerThanItsPriorIsFoundOut) {
 }
 
 TEST(CostModel, SamplesOfAFewRowsAreNotPrefill) {
-  CostModel costs(kPageBytes, 0.2);
+  CostModel costs(kPageBytes, {});
   costs.note_compute(1, 10'000'000);
   EXPECT_EQ(costs.figures().compute_ns_per_token, 0);
   costs.note_compute(32, 32'000);
@@ -62,7 +62,7 @@ TEST(CostModel, SamplesOfAFewRowsAreNotPrefill) {
 }
 
 TEST(CostModel, ATierThatWasDeclinedIsTriedAgainNowAndThen) {
-  CostModel costs(kPageBytes, 0.2);
+  CostModel costs(kPageBytes, {});
   costs.note_compute(256, 256);  // A nanosecond a token.
   std::uint32_t tried = 0;
   for (std::uint32_t each = 0; each < 2 * CostModel::kTryAgainCount; ++each) {
@@ -72,7 +72,7 @@ TEST(CostModel, ATierThatWasDeclinedIsTriedAgainNowAndThen) {
 }
 
 TEST(CostModel, APageIsKeptNowAndThenWhereReadingWasSlow) {
-  CostModel costs(kPageBytes, 0.2);
+  CostModel costs(kPageBytes, {});
   costs.note_compute(256, 256 * 100'000);
   ASSERT_TRUE(costs.is_worth_keeping(true, 16));
   for (int read = 0; read < 50; ++read) costs.note_read(16, 16 * 1'000'000'000ull);
@@ -84,8 +84,8 @@ TEST(CostModel, APageIsKeptNowAndThenWhereReadingWasSlow) {
 }
 
 TEST(CostModel, CanBeToldWhatToChoose) {
-  CostModel never(kPageBytes, 0.2, TierChoice::Recompute);
-  CostModel always(kPageBytes, 0.2, TierChoice::Restore);
+  CostModel never(kPageBytes, {.choice = TierChoice::Recompute});
+  CostModel always(kPageBytes, {.choice = TierChoice::Restore});
   always.note_compute(256, 256);
   for (std::uint32_t each = 0; each < 2 * CostModel::kTryAgainCount; ++each) {
     EXPECT_FALSE(never.should_restore(from_memory(1)));

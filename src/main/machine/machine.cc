@@ -93,13 +93,13 @@ void set_tiers(const cli::EngineOptions& options, std::uint64_t page_bytes,
                control::ControllerOptions& control) {
   const bool has_disk = control.disk != nullptr && page_bytes > 0;
   if (has_disk) {
-    control.disk_tier_page_count = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+    control.tiers.disk_page_count_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(
         options.kv_disk_bytes / store::slot_bytes_of(page_bytes), kCachedPageCountMax));
   }
-  control.host_tier_bytes = options.kv_host_bytes;
-  if (options.always_restores) control.tier_choice = control::TierChoice::Restore;
+  control.tiers.host_bytes_max = options.kv_host_bytes;
+  if (options.always_restores) control.costs.choice = control::TierChoice::Restore;
   if (has_disk || options.kv_host_bytes > 0) {
-    control.copy_ns_per_byte = control::measure_copy_ns_per_byte();
+    control.costs.copy_ns_per_byte = control::measure_copy_ns_per_byte();
   }
 }
 
@@ -270,9 +270,8 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
       TRY(choose_adapters(*parts->adapters, options.adapters, parts->models.front().name));
 
   // The control layer over it.
-  control.helper = &parts->helper;
-  control.grammars = &parts->grammars;
-  control.matchers = &parts->matchers;
+  control.helpers = {
+      .texts = &parts->helper, .grammars = &parts->grammars, .matchers = &parts->matchers};
   control.walk = walk;
   control.eviction = eviction_kind(options.eviction);
   control.when_full = options.when_full == cli::WhenFullChoice::FcfsKill
@@ -295,7 +294,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
                       .add_bos = model.add_bos});
   }
   set_tiers(options, page_bytes, control);
-  parts->host_tier_bytes = control.host_tier_bytes;
+  parts->host_tier_bytes = control.tiers.host_bytes_max;
   parts->control = control::make_controller(std::move(served), control, parts->completions,
                                             parts->answers, parts->wakeup, clock);
   return std::unique_ptr<Machine>(new Machine(std::move(parts)));
