@@ -186,7 +186,7 @@ get_property(inferlets GLOBAL PROPERTY QUIRE_INFERLETS)
 add_custom_target(inferlets ALL DEPENDS ${inferlets})
 
 # The installed program; its `quire build` looks for the SDK beside it
-# (src/main/commands/sdk_location.h).
+# (src/main/verbs/shared/sdk_location.h).
 if(TARGET quire)
   install(TARGETS quire DESTINATION bin)
 endif()

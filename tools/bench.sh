@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# bench.sh [OPTION...]: measures this machine, every `quire bench` in turn, each under the command that
-# it is: generation and the page store, then scheduling and programs. A quarter of an hour; nothing
-# else should run. The options go to those that load a model.
+# bench.sh [OPTION...]: runs every measurement of quire-bench in turn, each under its command: generation and the page
+# store, then scheduling and programs. It takes a quarter of an hour, in which nothing else should run. The options go to
+# the measurements that load a model.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 quire=build/release/quire
 bench() {
   echo
-  echo "quire bench $*"
-  "$quire" bench "$@"
+  echo "quire-bench $*"
+  build/release/quire-bench "$@"
 }
 "$quire" doctor | sed -n '2,4p'
 bench generate "$@"

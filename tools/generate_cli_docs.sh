@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# generate_cli_docs.sh QUIRE [--check]: writes docs/cli.md from what `quire VERB --help` prints, or
-# fails when the file says something else.
+# generate_cli_docs.sh QUIRE [--check]: writes docs/cli.md from what `quire VERB --help` and `quire-bench VERB --help`
+# print, or fails if the file differs. quire-bench lies beside QUIRE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 quire=$(realpath "$1")
@@ -16,18 +16,24 @@ generate() {
   local verbs=("" run serve status generate chat eval model "model list" "model show" "model add" "model remove"
     "model verify" tokenize detokenize template build new doctor "config show" "kv list" "kv show"
     "kv export" "kv import" "kv delete" "kv verify" "kv gc" "kv tree" "kv why"
-    "bench kv" "bench generate" "bench restore" "bench pressure" "bench sink"
-    "bench batching" "bench scheduler" "bench arrival" "bench constraint" "bench launch" "bench overhead" "bench calls"
-    "bench pages" completion)
+    "bench kv" "bench generate" "bench launch" completion)
   for verb in "${verbs[@]}"; do
-    echo
-    echo "## quire${verb:+ $verb}"
-    echo
-    echo '```text'
-    # shellcheck disable=SC2086  # A verb of two words is two arguments.
-    "$quire" $verb --help | sed -e 's/[[:space:]]*$//' -e '/./,$!d' | cat -s
-    echo '```'
+    section "$quire" "$verb"
   done
+  for verb in "" restore pressure sink batching scheduler arrival constraint overhead calls pages; do
+    section "$quire-bench" "$verb"
+  done
+}
+
+# section PROGRAM VERB: the help of one verb, below its name.
+section() {
+  echo
+  echo "## ${1##*/}${2:+ $2}"
+  echo
+  echo '```text'
+  # shellcheck disable=SC2086  # A verb of two words is two arguments.
+  "$1" $2 --help | sed -e 's/[[:space:]]*$//' -e '/./,$!d' | cat -s
+  echo '```'
 }
 
 if [ "${2:-}" = "--check" ]; then

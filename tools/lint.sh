@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# lint.sh [--fix]: the layout of the code (clang-format), the arrows between layers, and the rules of STYLE.md
-# that can be counted.
+# lint.sh [--fix]: checks the layout of the code (clang-format), the arrows between layers, and the rules of STYLE.md
+# that can be counted, about code and about English.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 mapfile -t files < <(git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cpp')
@@ -12,3 +12,4 @@ else
 fi
 step layers "tools/check_layers.py" python3 tools/check_layers.py .
 step structure "tools/check_structure.py" python3 tools/check_structure.py .
+step prose "tools/check_prose.py" python3 tools/check_prose.py .

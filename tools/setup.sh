@@ -105,8 +105,8 @@ answer() {
 # Everything but the test programs.
 build() {
   step configure "cmake --preset release" configure
-  step build "build/release/quire, build/release/inferlets, the runtime of scripts and manual pages" \
-    ninja -C build/release -j "$JOBS" quire inferlets runtimes share
+  step build "build/release/quire, quire-bench, inferlets, the runtime of scripts and manual pages" \
+    ninja -C build/release -j "$JOBS" quire quire-bench bench_guests inferlets runtimes share
 }
 
 build_tests() {

@@ -1,4 +1,4 @@
-// The guest of `quire bench calls`: makes a call each time it is told to, and tells when it was
+// The guest of `quire-bench calls`: makes a call each time it is told to, and tells when it was
 // made and when it was done, on the server's clock.
 //
 //   call_loop control | device

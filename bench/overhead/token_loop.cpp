@@ -1,4 +1,4 @@
-// The guest of `quire bench overhead`: one way of making tokens, the most probable each. It
+// The guest of `quire-bench overhead`: one way of making tokens, the most probable each. It
 // computes a prompt, says that it is ready, waits for the word, makes its tokens and ends.
 //
 //   token_loop WAY SEED PROMPT_TOKENS TOKENS

@@ -1,5 +1,5 @@
 #pragma once
-// What the user asked for, as plain values. parse.h fills them; src/main/commands does the work.
+// What the user asked for, as plain values. parse.h fills them; src/main/verbs does the work.
 #include <cstdint>
 #include <optional>
 #include <string>

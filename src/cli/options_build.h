@@ -1,5 +1,5 @@
 #pragma once
-// What `quire build` was asked for. src/main/commands/build_command.h does the work.
+// What `quire build` was asked for. src/main/verbs/make/build_command.h does the work.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What `quire completion` was asked for. src/main/commands/completion_command.h does the work.
+// What `quire completion` was asked for. src/main/verbs/make/completion_command.h does the work.
 #include <cstdint>
 
 namespace quire::cli {

@@ -1,5 +1,5 @@
 #pragma once
-// What `quire config` was asked for. src/main/commands/config_command.h does the work.
+// What `quire config` was asked for. src/main/verbs/serve/config_command.h does the work.
 #include <string>
 #include <vector>
 

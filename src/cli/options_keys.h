@@ -1,5 +1,5 @@
 #pragma once
-// What `quire keys` was asked for. src/main/commands/keys_command.h does the work.
+// What `quire keys` was asked for. src/main/verbs/serve/keys_command.h does the work.
 #include <cstdint>
 #include <string>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What `quire bench launch` was asked for. src/main/commands/bench_launch_command.h does the work.
+// What `quire bench launch` was asked for. bench/machine/bench_launch_command.h does the work.
 #include <cstdint>
 #include <string>
 #include <vector>

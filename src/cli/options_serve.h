@@ -1,5 +1,5 @@
 #pragma once
-// What `quire serve` was asked for. src/main/commands/serve_command.h does the work.
+// What `quire serve` was asked for. src/main/verbs/serve/serve_command.h does the work.
 #include <cstdint>
 #include <optional>
 #include <string>

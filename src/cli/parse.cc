@@ -36,15 +36,18 @@ Flags of the engine may also be set as environment variables: --kv-format as QUI
 
 // What follows "--" belongs to the program of `run` and `bench launch`, and to the compiler of
 // `build`, flags included.
-CommandWords split(const std::vector<std::string>& arguments) {
+CommandWords split(const std::vector<std::string>& arguments, CommandLine program) {
+  const bool is_bench = program == CommandLine::QuireBench;
   const auto begins_with = [&](const std::vector<std::string>& verb) {
     return arguments.size() >= verb.size() &&
            std::equal(verb.begin(), verb.end(), arguments.begin());
   };
   CommandWords command;
-  if (begins_with({"run"}) || begins_with({"bench", "launch"})) {
+  if (is_bench) command.program = "quire-bench";
+  if (is_bench ? begins_with({"launch"})
+               : begins_with({"run"}) || begins_with({"bench", "launch"})) {
     command.hands_rest_to = "the program";
-  } else if (begins_with({"build"})) {
+  } else if (!is_bench && begins_with({"build"})) {
     command.hands_rest_to = "the compiler";
   }
   const auto end = command.hands_rest_to.empty()
@@ -179,7 +182,8 @@ Parsed finished(const std::vector<Verb>& verbs, const CheckedWords& checked, con
 
 }  // namespace
 
-std::vector<Verb> add_verbs(CLI::App& app) {
+std::vector<Verb> add_verbs(CLI::App& app, CommandLine program) {
+  if (program == CommandLine::QuireBench) return add_measurements(app);
   app.name("quire");
   app.description(kDescription);
   app.footer(kFooter);
@@ -203,10 +207,10 @@ std::vector<Verb> add_verbs(CLI::App& app) {
   return verbs;
 }
 
-Parsed parse(const std::vector<std::string>& arguments) {
+Parsed parse(const std::vector<std::string>& arguments, CommandLine program) {
   CLI::App app;
-  const std::vector<Verb> verbs = add_verbs(app);
-  const CommandWords command = split(arguments);
+  const std::vector<Verb> verbs = add_verbs(app, program);
+  const CommandWords command = split(arguments, program);
   CheckedWords checked;
   const Result<void> known = check_words(app, command, checked);
   if (arguments.empty()) return {{}, app.help(), ExitCode::Usage, {}};
@@ -241,7 +245,9 @@ Parsed parse(const std::vector<std::string>& arguments) {
   }
   if (parsed.request && !command.hands_rest_to.empty())
     hand_on(*parsed.request, command.after_dashes);
-  parsed.warnings = misspelt_variables(app, environ);
+  CLI::App quire;  // Its variables are right in the environment of quire-bench, too.
+  const std::vector<Verb> quire_verbs = add_verbs(quire);
+  parsed.warnings = misspelt_variables(quire, environ);
   return parsed;
 }
 

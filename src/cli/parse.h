@@ -2,6 +2,7 @@
 // The command line: arguments in, one plain options struct out, or a text to print and why.
 //
 // Thread   any. CLI11 is seen only inside this folder's .cc files; what it throws ends there.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -36,9 +37,12 @@ struct Parsed {
   std::vector<std::string> warnings;  // What may be a mistake and stops nothing; a line each.
 };
 
+// The two programs that read a command line: quire, and quire-bench with the measurements of bench/.
+enum class CommandLine : std::uint8_t { Quire, QuireBench };
+
 // `arguments` without the program's own name. Every flag of the engine may also be an environment
 // variable QUIRE_NAME, and of a server a key of the configuration file, which is read here
 // (config_layer.h).
-Parsed parse(const std::vector<std::string>& arguments);
+Parsed parse(const std::vector<std::string>& arguments, CommandLine program = CommandLine::Quire);
 
 }  // namespace quire::cli

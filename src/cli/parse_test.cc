@@ -9,9 +9,16 @@
 namespace quire::cli {
 namespace {
 
+// A line of quire-bench begins with its name.
+Parsed parse_line(std::vector<std::string> words) {
+  if (words.empty() || words.front() != "quire-bench") return parse(words);
+  words.erase(words.begin());
+  return parse(words, CommandLine::QuireBench);
+}
+
 template <typename T>
 T parsed_as(const std::vector<std::string>& arguments) {
-  Parsed parsed = parse(arguments);
+  Parsed parsed = parse_line(arguments);
   EXPECT_TRUE(parsed.request.has_value()) << parsed.text;
   if (!parsed.request.has_value() || !std::holds_alternative<T>(*parsed.request)) {
     ADD_FAILURE() << "another verb";
@@ -21,7 +28,7 @@ T parsed_as(const std::vector<std::string>& arguments) {
 }
 
 std::string first_line_of_usage_error(const std::vector<std::string>& arguments) {
-  const Parsed parsed = parse(arguments);
+  const Parsed parsed = parse_line(arguments);
   EXPECT_FALSE(parsed.request.has_value());
   EXPECT_EQ(parsed.exit_code, ExitCode::Usage);
   return parsed.text.substr(0, parsed.text.find('\n'));
@@ -89,7 +96,8 @@ TEST(Parse, TheProgramOfBenchLaunchHasArgumentsOfItsOwn) {
   EXPECT_EQ(options.simultaneous, (std::vector<std::uint32_t>{1, 896}));
   EXPECT_EQ(options.arguments, (std::vector<std::string>{"--json", "x"}));
   EXPECT_EQ(options.output, OutputStyle::Json);
-  EXPECT_FALSE(parse({"bench", "launch", "p.wasm", "--simultaneous", "0"}).request.has_value());
+  EXPECT_FALSE(
+      parse_line({"bench", "launch", "p.wasm", "--simultaneous", "0"}).request.has_value());
 }
 
 TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
@@ -376,10 +384,10 @@ TEST(Parse, AnUnknownChoiceIsNamedWithWhatIsSupported) {
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--eviction", "mru"}),
             "unknown eviction policy \"mru\" (supported: default, lru, s3-fifo, fcfs-kill)");
   EXPECT_EQ(first_line_of_usage_error(
-                {"bench", "pages", "--trace", "a", "--capacity", "5", "--policy", "mru"}),
+                {"quire-bench", "pages", "--trace", "a", "--capacity", "5", "--policy", "mru"}),
             "unknown eviction policy \"mru\" (supported: default, lru, s3-fifo)");
   EXPECT_EQ(first_line_of_usage_error(
-                {"bench", "pages", "--trace", "a", "--capacity", "5", "--hints", "past"}),
+                {"quire-bench", "pages", "--trace", "a", "--capacity", "5", "--hints", "past"}),
             "unknown source of hints \"past\" (supported: none, future)");
 }
 
@@ -401,14 +409,15 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
            {"model"},
            {"help"},
            {"--no-such-flag"},
-           {"bench", "pages", "--trace", "a"},
-           {"bench", "pages", "--capacity", "5"},
-           {"bench", "pages", "--policy", "lru"},
-           {"bench", "pages", "--trace", "a", "--capacity", "0"},
-           {"bench", "pages", "--trace", "a", "--capacity", "5", "--from", "2"},
-           {"bench", "pages", "--trace", "a", "--capacity", "5", "--from", "0.5", "--to", "0.5"},
+           {"quire-bench", "pages", "--trace", "a"},
+           {"quire-bench", "pages", "--capacity", "5"},
+           {"quire-bench", "pages", "--policy", "lru"},
+           {"quire-bench", "pages", "--trace", "a", "--capacity", "0"},
+           {"quire-bench", "pages", "--trace", "a", "--capacity", "5", "--from", "2"},
+           {"quire-bench", "pages", "--trace", "a", "--capacity", "5", "--from", "0.5", "--to",
+            "0.5"},
            {"run"}}) {
-    const Parsed parsed = parse(arguments);
+    const Parsed parsed = parse_line(arguments);
     EXPECT_FALSE(parsed.request.has_value());
     EXPECT_EQ(parsed.exit_code, ExitCode::Usage);
     EXPECT_NE(parsed.text.find("--help"), std::string::npos) << parsed.text;
@@ -423,8 +432,8 @@ TEST(Parse, ARealNumberOutsideItsRangeIsRefusedAndSoIsWhatIsNone) {
              {"serve", "--cpu-seconds-max"},
              {"run", "p.wasm", "--cpu-seconds-max"},
              {"run", "p.wasm", "--server", "ws://127.0.0.1:1", "--deadline"},
-             {"bench", "pages", "--trace", "a", "--capacity", "5", "--from"},
-             {"bench", "pages", "--trace", "a", "--capacity", "5", "--to"}}) {
+             {"quire-bench", "pages", "--trace", "a", "--capacity", "5", "--from"},
+             {"quire-bench", "pages", "--trace", "a", "--capacity", "5", "--to"}}) {
       std::vector<std::string> arguments = flag;
       arguments.back() += std::string("=") + each;
       const std::string error = first_line_of_usage_error(arguments);
@@ -441,9 +450,10 @@ TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
   const auto has_own_examples = [](const std::vector<std::string>& verb) {
     std::vector<std::string> arguments = verb;
     arguments.emplace_back("--help");
-    const Parsed parsed = parse(arguments);
-    std::string name = "quire";
-    for (const std::string& each : verb) name += " " + each;
+    const Parsed parsed = parse_line(arguments);
+    std::string name = verb.front() == "quire-bench" ? "" : "quire ";
+    for (const std::string& each : verb) name += each + " ";
+    name.pop_back();
     EXPECT_EQ(parsed.exit_code, ExitCode::Ok) << name;
     EXPECT_NE(parsed.text.find("Usage: " + name + " "), std::string::npos) << parsed.text;
     const std::size_t examples = parsed.text.find("Examples:");
@@ -462,28 +472,29 @@ TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
        {"list", "show", "export", "import", "delete", "verify", "gc", "tree", "why"}) {
     has_own_examples({"kv", verb});
   }
-  for (const char* verb : {"kv", "generate", "restore", "pressure", "sink", "batching", "scheduler",
-                           "arrival", "constraint", "launch", "overhead", "calls", "pages"}) {
-    has_own_examples({"bench", verb});
+  for (const char* verb : {"kv", "generate", "launch"}) has_own_examples({"bench", verb});
+  for (const char* verb : {"restore", "pressure", "sink", "batching", "scheduler", "arrival",
+                           "constraint", "overhead", "calls", "pages"}) {
+    has_own_examples({"quire-bench", verb});
   }
-  EXPECT_NE(parse({"--help"}).text.find("Exit codes:"), std::string::npos);
-  EXPECT_EQ(parse({"--version"}).text, std::string("quire ") + QUIRE_VERSION + "\n");
+  EXPECT_NE(parse_line({"--help"}).text.find("Exit codes:"), std::string::npos);
+  EXPECT_EQ(parse_line({"--version"}).text, std::string("quire ") + QUIRE_VERSION + "\n");
 }
 
 TEST(Parse, HelpAfterAProgramAsksForTheOptionsOfTheProgram) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"run", "p.wasm", "--help"},
         std::vector<std::string>{"run", "--json", "p.wasm", "--help"}}) {
-    const Parsed parsed = parse(words);
+    const Parsed parsed = parse_line(words);
     ASSERT_TRUE(parsed.request) << parsed.text;
     const auto& options = std::get<RunOptions>(*parsed.request);
     EXPECT_EQ(options.program, "p.wasm");
     EXPECT_TRUE(options.shows_options);
   }
-  EXPECT_FALSE(parse({"run", "--help"}).request);
-  EXPECT_FALSE(parse({"build", "p.cpp", "--help"}).request);
+  EXPECT_FALSE(parse_line({"run", "--help"}).request);
+  EXPECT_FALSE(parse_line({"build", "p.cpp", "--help"}).request);
   EXPECT_FALSE(
-      std::get<RunOptions>(*parse({"run", "p.wasm", "--", "--help"}).request).shows_options);
+      std::get<RunOptions>(*parse_line({"run", "p.wasm", "--", "--help"}).request).shows_options);
 }
 
 TEST(Parse, AVerbThatDoesNotExistIsNamedWithTheOneThatWasMeant) {
@@ -616,9 +627,9 @@ TEST(Parse, EveryFlagThatTakesANumberSaysWhichValueWasNone) {
                                              {"bench", "kv", "--lengths"},
                                              {"bench", "generate", "--streams"},
                                              {"bench", "generate", "--repetitions"},
-                                             {"bench", "overhead", "--instances"},
+                                             {"quire-bench", "overhead", "--instances"},
                                              {"bench", "launch", "p.wasm", "--simultaneous"},
-                                             {"bench", "scheduler", "--requests"}}) {
+                                             {"quire-bench", "scheduler", "--requests"}}) {
     std::vector<std::string> arguments = flag;
     arguments.emplace_back("12x");
     const std::string error = first_line_of_usage_error(arguments);
@@ -658,7 +669,7 @@ TEST(Parse, AFlagWinsOverAVariableThatExcludesIt) {
 TEST(Parse, AMisspeltVariableIsAWarningAndStopsNothing) {
   setenv("QUIRE_KV_PAGE", "64", 1);
   setenv("QUIRE_SOMETHING_ELSE", "1", 1);
-  const Parsed parsed = parse({"run", "p.wasm"});
+  const Parsed parsed = parse_line({"run", "p.wasm"});
   unsetenv("QUIRE_KV_PAGE");
   unsetenv("QUIRE_SOMETHING_ELSE");
   EXPECT_TRUE(parsed.request.has_value());
@@ -669,7 +680,7 @@ TEST(Parse, AMisspeltVariableIsAWarningAndStopsNothing) {
 
 TEST(Parse, TheVariableWithAKeyIsKnown) {
   setenv("QUIRE_KEY", "quire-key", 1);
-  const Parsed parsed = parse({"run", "p.wasm"});
+  const Parsed parsed = parse_line({"run", "p.wasm"});
   unsetenv("QUIRE_KEY");
   EXPECT_EQ(parsed.warnings, std::vector<std::string>{});
 }
@@ -692,12 +703,25 @@ TEST(Parse, BytesAreReadWithUnitsOf1024) {
             4096u);
 }
 
+TEST(Parse, MeasurementsOfTheEngineBelongToQuireBench) {
+  EXPECT_EQ(first_line_of_usage_error({"bench", "overhead"}),
+            "there is no verb \"overhead\" of quire bench; there are: kv, generate, launch");
+  for (const char* verb : {"kv", "generate"}) {
+    EXPECT_EQ(parsed_as<BenchOptions>({"bench", verb}).kind,
+              parsed_as<BenchOptions>({"quire-bench", verb}).kind);
+  }
+  const auto launch = parsed_as<BenchLaunchOptions>({"quire-bench", "launch", "p.wasm", "--", "x"});
+  EXPECT_EQ(launch.arguments, std::vector<std::string>{"x"});
+  EXPECT_EQ(parse_line({"quire-bench", "--version"}).text,
+            std::string("quire-bench ") + QUIRE_VERSION + "\n");
+}
+
 TEST(Parse, BenchAndModelHaveVerbsOfTheirOwn) {
   EXPECT_EQ(parsed_as<BenchOptions>({"bench", "kv", "--lengths", "8,16"}).lengths,
             (std::vector<std::uint32_t>{8, 16}));
-  EXPECT_EQ(parsed_as<BenchPagesOptions>({"bench", "pages", "--json"}).trace, "");
+  EXPECT_EQ(parsed_as<BenchPagesOptions>({"quire-bench", "pages", "--json"}).trace, "");
   const auto pages =
-      parsed_as<BenchPagesOptions>({"bench", "pages", "--trace", "a.gz", "--capacity", "5",
+      parsed_as<BenchPagesOptions>({"quire-bench", "pages", "--trace", "a.gz", "--capacity", "5",
                                     "--policy", "s3-fifo", "--hints", "future", "--from", "0.5"});
   EXPECT_EQ(pages.capacity, 5u);
   EXPECT_EQ(pages.policy, PagePolicyChoice::S3Fifo);
@@ -812,7 +836,7 @@ TEST(Parse, KvTreeAndWhyReadWhatARunWrote) {
 
 TEST(Parse, BenchesOfContextsWriteReportsAndOthersDoNot) {
   for (const char* kind : {"restore", "pressure", "sink"}) {
-    const auto options = parsed_as<BenchOptions>({"bench", kind, "--kv-report", "r.json"});
+    const auto options = parsed_as<BenchOptions>({"quire-bench", kind, "--kv-report", "r.json"});
     EXPECT_EQ(options.kv_report_file, "r.json") << kind;
   }
   EXPECT_NE(first_line_of_usage_error({"bench", "generate", "--kv-report", "r.json"}), "");

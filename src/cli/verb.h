@@ -101,7 +101,7 @@ Result<TenantOptions> parse_tenant(const std::string& text);
 Result<BatchingChoice> parse_batching(const std::string& text);
 
 // All of them, and the name and the help of the program itself.
-std::vector<Verb> add_verbs(CLI::App& app);
+std::vector<Verb> add_verbs(CLI::App& app, CommandLine program = CommandLine::Quire);
 
 Verb add_run(CLI::App& app);
 Verb add_serve(CLI::App& app);
@@ -122,6 +122,7 @@ Verb add_usage(CLI::App& app);
 void add_keys(CLI::App& app, std::vector<Verb>& verbs);
 void add_kv(CLI::App& app, std::vector<Verb>& verbs);
 void add_bench(CLI::App& app, std::vector<Verb>& verbs);
+std::vector<Verb> add_measurements(CLI::App& app);  // Those of quire-bench.
 Verb add_bench_pages(CLI::App& bench);
 Verb add_completion(CLI::App& app);
 

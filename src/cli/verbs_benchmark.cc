@@ -1,4 +1,4 @@
-// What `quire bench` measures with a model. (`quire bench pages` needs none: verbs_store.cc.)
+// What `quire bench` measures with a model. (`quire-bench pages` needs none: verbs_store.cc.)
 #include "cli/verb.h"
 
 namespace quire::cli {
@@ -81,7 +81,7 @@ Verb add_restore(CLI::App& bench) {
   add_count(*verb, "--tokens", state->options.tokens, "Tokens of the snapshot");
   add_repetitions(*verb, state);
   add_report(*verb, state, "of one more restore, not timed");
-  return finished(*verb, state, "  quire bench restore\n  quire bench restore --tokens 512 --json");
+  return finished(*verb, state, "  quire-bench restore\n  quire-bench restore --tokens 512 --json");
 }
 
 Verb add_pressure(CLI::App& bench) {
@@ -97,8 +97,8 @@ Verb add_pressure(CLI::App& bench) {
   add_repetitions(*verb, state);
   add_report(*verb, state, "of one more run in the small pool, not timed");
   return finished(*verb, state,
-                  "  quire bench pressure\n  quire bench pressure --conversations 8 --json\n"
-                  "  quire bench pressure --kv-report report.json && quire kv why report.json");
+                  "  quire-bench pressure\n  quire-bench pressure --conversations 8 --json\n"
+                  "  quire-bench pressure --kv-report report.json && quire kv why report.json");
 }
 
 Verb add_sink(CLI::App& bench) {
@@ -108,7 +108,7 @@ Verb add_sink(CLI::App& bench) {
       bench.add_subcommand("sink", "Time and pages of a token behind an attention sink");
   add_count(*verb, "--tokens", state->options.tokens, "Tokens generated", 2000, 1u << 24);
   add_report(*verb, state, "of the run itself, which it slows a little");
-  return finished(*verb, state, "  quire bench sink\n  quire bench sink --tokens 4000 --json");
+  return finished(*verb, state, "  quire-bench sink\n  quire-bench sink --tokens 4000 --json");
 }
 
 Result<std::vector<NamedBatching>> policies_of(const std::vector<std::string>& names) {
@@ -150,7 +150,7 @@ Verb add_batching(CLI::App& bench) {
   state->common.engine.add_all(*verb);
   add_json(*verb, options.output);
   verb->footer(
-      "Examples:\n  quire bench batching --device simulated\n  quire bench batching --device cpu "
+      "Examples:\n  quire-bench batching --device simulated\n  quire-bench batching --device cpu "
       "--policies adaptive,eager --rounds 1 --json");
   return {verb, [state]() -> Result<Request> {
             BenchOptions& chosen = state->common.options;
@@ -190,7 +190,7 @@ Verb add_scheduler(CLI::App& bench) {
       ->capture_default_str();
   add_json(*verb, options->output);
   verb->footer(
-      "Examples:\n  quire bench scheduler\n  quire bench scheduler --requests 1,1024 --json");
+      "Examples:\n  quire-bench scheduler\n  quire-bench scheduler --requests 1,1024 --json");
   return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }
 
@@ -204,7 +204,7 @@ Verb add_arrival(CLI::App& bench) {
   add_count(*verb, "--prompt-tokens", state->options.prompt_tokens, "Tokens of the prompt");
   add_repetitions(*verb, state);
   return finished(*verb, state,
-                  "  quire bench arrival\n  quire bench arrival --prefill-budget 256 --json");
+                  "  quire-bench arrival\n  quire-bench arrival --prefill-budget 256 --json");
 }
 
 Verb add_constraint(CLI::App& bench) {
@@ -218,7 +218,7 @@ Verb add_constraint(CLI::App& bench) {
             1024);
   add_repetitions(*verb, state);
   return finished(*verb, state,
-                  "  quire bench constraint\n  quire bench constraint --streams 4 --json");
+                  "  quire-bench constraint\n  quire-bench constraint --streams 4 --json");
 }
 
 Verb add_launch(CLI::App& bench) {
@@ -278,7 +278,7 @@ Verb add_overhead(CLI::App& bench) {
       ->type_name("FILE");
   return finished(
       *verb, state,
-      "  quire bench overhead\n  quire bench overhead --instances 32 --rounds 3 --json");
+      "  quire-bench overhead\n  quire-bench overhead --instances 32 --rounds 3 --json");
 }
 
 Verb add_calls(CLI::App& bench) {
@@ -302,7 +302,7 @@ Verb add_calls(CLI::App& bench) {
             0, 1024);
   return finished(
       *verb, state,
-      "  quire bench calls\n  quire bench calls --instances 1,896 --decode-tokens 0 --json");
+      "  quire-bench calls\n  quire-bench calls --instances 1,896 --decode-tokens 0 --json");
 }
 
 }  // namespace
@@ -310,15 +310,32 @@ Verb add_calls(CLI::App& bench) {
 void add_bench(CLI::App& app, std::vector<Verb>& verbs) {
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine with a model");
   bench->require_subcommand(1);
-  bench->footer(R"(Examples:
+  bench->footer(
+      R"(The program quire-bench, which `make build` makes, measures the parts of the engine.
+
+Examples:
   quire bench generate
   quire bench kv --lengths 1024,4096 --json)");
+  for (const auto add : {add_kv, add_generate_speed, add_launch}) verbs.push_back(add(*bench));
+}
+
+std::vector<Verb> add_measurements(CLI::App& app) {
+  app.name("quire-bench");
+  app.description("quire-bench: measurements of the engine and of its parts.");
+  app.footer(R"(docs/benchmarks.md has the figures of these commands.
+
+Examples:
+  quire-bench generate
+  quire-bench scheduler --json)");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("quire-bench ") + QUIRE_VERSION);
+  std::vector<Verb> verbs;
   for (const auto add :
-       {add_kv, add_generate_speed, add_restore, add_pressure, add_sink, add_batching,
-        add_scheduler, add_arrival, add_constraint, add_launch, add_overhead, add_calls}) {
-    verbs.push_back(add(*bench));
+       {add_kv, add_generate_speed, add_launch, add_restore, add_pressure, add_sink, add_batching,
+        add_scheduler, add_arrival, add_constraint, add_overhead, add_calls, add_bench_pages}) {
+    verbs.push_back(add(app));
   }
-  verbs.push_back(add_bench_pages(*bench));
+  return verbs;
 }
 
 }  // namespace quire::cli

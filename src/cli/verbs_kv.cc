@@ -30,7 +30,7 @@ KvState state_of(KvAction action) {
 // Those that read what a run or a bench wrote, and need no store.
 Verb report_verb_of(CLI::App& app, KvState options, const char* examples) {
   app.add_option("FILE", options->file,
-                 "What --kv-report FILE of `quire run` or `quire bench` wrote")
+                 "What --kv-report FILE of `quire run` or `quire-bench` wrote")
       ->required();
   add_json(app, options->output);
   app.footer(std::string("Examples:\n") + examples);

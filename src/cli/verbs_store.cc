@@ -69,9 +69,9 @@ Verb add_bench_pages(CLI::App& bench) {
       ->needs(trace);
   add_json(*verb, state->options.output);
   verb->footer(
-      "Examples:\n  quire bench pages --json\n  quire bench pages --trace "
+      "Examples:\n  quire-bench pages --json\n  quire-bench pages --trace "
       "tests/traces/mooncake_synthetic.txt --capacity "
-      "5000\n  quire bench pages --trace trace.jsonl.gz --capacity 10000 --hints future --json");
+      "5000\n  quire-bench pages --trace trace.jsonl.gz --capacity 10000 --hints future --json");
   return {verb, [state]() -> Result<Request> {
             const std::size_t policy =
                 TRY(index_of("eviction policy", state->policy, kPolicyNames));

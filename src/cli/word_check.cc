@@ -62,7 +62,7 @@ std::string as_shell_word(const std::string& word) {
 // "quire run p.wasm -- --prompt hi": the command with "--" before the word at `at`. Empty if the
 // line would be long.
 std::string with_dashes(const CommandWords& command, std::size_t at) {
-  std::string text = "quire";
+  std::string text = command.program;
   for (std::size_t i = 0; i < command.words.size(); ++i) {
     text += (i == at ? " -- " : " ") + as_shell_word(command.words[i]);
   }
@@ -80,7 +80,7 @@ std::string dashes_hint(const CommandWords& command, std::size_t at) {
 std::string elsewhere(const CLI::App& program, const std::string& name) {
   std::vector<std::string> names;
   for (const CLI::App* each : verbs_of(program)) {
-    if (has_flag(*each, name)) names.push_back("quire " + each->get_name());
+    if (has_flag(*each, name)) names.push_back(full_name(*each));
   }
   if (names.empty()) return "";
   const bool is_many = names.size() > 3;

@@ -15,6 +15,7 @@ namespace quire::cli {
 
 // The words of a command line, without what follows the "--" of `run`, `build` and `bench launch`.
 struct CommandWords {
+  std::string program = "quire";
   std::vector<std::string> words;
   std::vector<std::string> after_dashes;
   // Whom the verb hands what follows "--"; empty: nobody.

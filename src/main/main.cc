@@ -1,34 +1,34 @@
 // The command line, each verb to its command. The machine itself is put together in
 // machine/machine.cc, and what runs programs on it in machine/application.cc.
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "application/sandbox/compile_worker.h"
+#include "base/check.h"
+#include "bench/machine/bench_command.h"
+#include "bench/machine/bench_launch_command.h"
 #include "cli/parse.h"
-#include "main/commands/bench_command.h"
-#include "main/commands/bench_launch_command.h"
-#include "main/commands/bench_pages_command.h"
-#include "main/commands/build_command.h"
-#include "main/commands/chat_command.h"
-#include "main/commands/completion_command.h"
-#include "main/commands/config_command.h"
-#include "main/commands/doctor_command.h"
-#include "main/commands/eval_command.h"
-#include "main/commands/generate_command.h"
-#include "main/commands/installed_files.h"
-#include "main/commands/keys_command.h"
-#include "main/commands/kv_command.h"
-#include "main/commands/model_command.h"
-#include "main/commands/new_command.h"
-#include "main/commands/output.h"
-#include "main/commands/run_command.h"
-#include "main/commands/serve_command.h"
-#include "main/commands/status_command.h"
-#include "main/commands/text_commands.h"
-#include "main/commands/usage_command.h"
+#include "main/verbs/make/build_command.h"
+#include "main/verbs/make/completion_command.h"
+#include "main/verbs/make/installed_files.h"
+#include "main/verbs/make/new_command.h"
+#include "main/verbs/models/doctor_command.h"
+#include "main/verbs/models/model_command.h"
+#include "main/verbs/pages/kv_command.h"
+#include "main/verbs/run/run_command.h"
+#include "main/verbs/serve/config_command.h"
+#include "main/verbs/serve/keys_command.h"
+#include "main/verbs/serve/serve_command.h"
+#include "main/verbs/serve/status_command.h"
+#include "main/verbs/serve/usage_command.h"
+#include "main/verbs/shared/output.h"
+#include "main/verbs/shared/parsed_answer.h"
+#include "main/verbs/text/chat_command.h"
+#include "main/verbs/text/eval_command.h"
+#include "main/verbs/text/generate_command.h"
+#include "main/verbs/text/text_commands.h"
 
 namespace quire {
 namespace {
@@ -58,8 +58,8 @@ struct Commands {
   int operator()(const cli::KeysOptions& options) const { return keys_command(options); }
   int operator()(const cli::KvOptions& options) const { return kv_command(options); }
   int operator()(const cli::BenchOptions& options) const { return bench_command(options); }
-  int operator()(const cli::BenchPagesOptions& options) const {
-    return bench_pages_command(options);
+  int operator()(const cli::BenchPagesOptions&) const {
+    QUIRE_CHECK(false, "a measurement of quire-bench alone");
   }
   int operator()(const cli::BenchLaunchOptions& options) const {
     return bench_launch_command(options);
@@ -76,14 +76,7 @@ int run(int argc, char** argv) {
   const cli::Parsed parsed = cli::parse(std::vector<std::string>(argv + 1, argv + argc));
   for (const std::string& each : parsed.warnings) warn(each);
   if (parsed.request) return std::visit(Commands{}, *parsed.request);
-  if (argc == 1) {
-    std::fputs(parsed.text.c_str(), stderr);
-  } else if (parsed.exit_code == cli::ExitCode::Ok) {
-    print(parsed.text);
-  } else {
-    print_error(parsed.text);
-  }
-  return cli::number(parsed.exit_code);
+  return print_answer(parsed, argc == 1);
 }
 
 }  // namespace

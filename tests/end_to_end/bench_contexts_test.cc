@@ -1,13 +1,12 @@
-// `quire bench restore | pressure | sink`: figures that are there, of outputs that were checked.
+// `quire-bench restore | pressure | sink`: figures that are there, of outputs that were checked.
 #include "end_to_end/support.h"
 
 namespace quire::test {
 namespace {
 
 nlohmann::json bench_tiny(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "bench");
   arguments.insert(arguments.end(), {"--model", kTiny, "--json"});
-  return output_json(run_quire(arguments));
+  return output_json(run_quire_bench(arguments));
 }
 
 TEST(EndToEndBenchContexts, RestoreTellsBothTimesAndHowColdTheFilesWere) {
@@ -74,7 +73,7 @@ TEST(EndToEndBenchContexts, ReportsSayWherePagesWereAndWhyTokensWereComputed) {
 
 TEST(EndToEndBenchContexts, AReportThatCannotBeWrittenIsToldFirst) {
   const ProcessResult result =
-      run_quire({"bench", "sink", "--model", kTiny, "--kv-report", "/nowhere/report.json"});
+      run_quire_bench({"sink", "--model", kTiny, "--kv-report", "/nowhere/report.json"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("cannot write /nowhere/report.json"), std::string::npos) << result.err;
   EXPECT_EQ(result.out, "");
@@ -82,7 +81,7 @@ TEST(EndToEndBenchContexts, AReportThatCannotBeWrittenIsToldFirst) {
 
 TEST(EndToEndBenchContexts, RestoreNeedsPages) {
   const ProcessResult result =
-      run_quire({"bench", "restore", "--kv", "basic", "--tokens", "64", "--model", kTiny});
+      run_quire_bench({"restore", "--kv", "basic", "--tokens", "64", "--model", kTiny});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("paged KV cache"), std::string::npos) << result.err;
 }

@@ -1,4 +1,4 @@
-// `quire bench pages --trace`: the same figures from runs, JSON lines and gzip, and bad files
+// `quire-bench pages --trace`: the same figures from runs, JSON lines and gzip, and bad files
 // named.
 #include <zlib.h>
 
@@ -10,13 +10,13 @@ namespace {
 const std::string kTrace = QUIRE_SOURCE_DIR "/tests/traces/mooncake_synthetic.txt";
 
 double hit_rate(std::vector<std::string> more) {
-  std::vector<std::string> arguments = {"bench", "pages", "--json"};
+  std::vector<std::string> arguments = {"pages", "--json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return output_json(run_quire(arguments)).value("hit_rate", -1.0);
 }
 
 void expect_failure(const std::string& file, int exit_code, const std::string& text) {
-  const ProcessResult result = run_quire({"bench", "pages", "--capacity", "9", "--trace", file});
+  const ProcessResult result = run_quire_bench({"pages", "--capacity", "9", "--trace", file});
   EXPECT_EQ(result.exit_code, exit_code) << result.err;
   EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
 }

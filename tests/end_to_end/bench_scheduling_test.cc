@@ -1,4 +1,4 @@
-// `quire bench batching | scheduler | arrival`: figures that are there and make sense.
+// `quire-bench batching | scheduler | arrival`: figures that are there and make sense.
 #include <map>
 
 #include "end_to_end/support.h"
@@ -7,9 +7,8 @@ namespace quire::test {
 namespace {
 
 nlohmann::json bench(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "bench");
   arguments.push_back("--json");
-  return output_json(run_quire(arguments));
+  return output_json(run_quire_bench(arguments));
 }
 
 std::map<std::string, double> requests_per_s(const nlohmann::json& json, const char* device) {
@@ -73,11 +72,11 @@ TEST(EndToEndBenchScheduling, ArrivalTellsTimesBetweenTokensWithAndWithoutThePro
 }
 
 TEST(EndToEndBenchScheduling, AWrongPolicyOrDeviceIsNamed) {
-  const ProcessResult policy = run_quire({"bench", "batching", "--policies", "adaptive,k-only"});
+  const ProcessResult policy = run_quire_bench({"batching", "--policies", "adaptive,k-only"});
   EXPECT_EQ(policy.exit_code, 2);
   EXPECT_NE(policy.err.find("--batching k-only: k-only takes a count"), std::string::npos)
       << policy.err;
-  const ProcessResult device = run_quire({"bench", "batching", "--device", "tpu"});
+  const ProcessResult device = run_quire_bench({"batching", "--device", "tpu"});
   EXPECT_EQ(device.exit_code, 2);
   EXPECT_NE(device.err.find("supported: both, cpu, simulated"), std::string::npos) << device.err;
 }
@@ -126,8 +125,8 @@ TEST(EndToEndBenchScheduling, OverheadTellsWhatEachLayerAddsToAToken) {
       EXPECT_EQ(each["over_host_loop"], 0.0);
     }
   }
-  const ProcessResult result = run_quire(
-      {"bench", "overhead", "--program", "absent.wasm", "--model", golden_path("tiny_llama")});
+  const ProcessResult result = run_quire_bench(
+      {"overhead", "--program", "absent.wasm", "--model", golden_path("tiny_llama")});
   EXPECT_EQ(result.exit_code, 3) << result.err;
 }
 

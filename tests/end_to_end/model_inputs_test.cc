@@ -105,6 +105,7 @@ struct JsonInput {
   std::string what;
   std::vector<std::string> arguments;
   std::string standard_input = {};
+  const char* program = "quire";
 };
 
 // Every way in which a verb reads JSON, with `json` there.
@@ -125,13 +126,14 @@ std::vector<JsonInput> json_inputs(const TemporaryFolder& folder, const std::str
        {"run", inferlet("text_completion"), "--model", kTiny, "--no-store", "--each", each}},
       {"kv why", {"kv", "why", file}},
       {"kv tree", {"kv", "tree", file}},
-      {"bench pages --trace", {"bench", "pages", "--trace", trace, "--capacity", "10"}},
+      {"pages --trace", {"pages", "--trace", trace, "--capacity", "10"}, {}, "quire-bench"},
       {"config.json", {"model", "show", folder.file("model")}},
   };
 }
 
 void expect_refused(const JsonInput& input, const std::string& says) {
-  const ProcessResult result = run_quire(input.arguments, {.input = input.standard_input});
+  const ProcessResult result =
+      run_quire(input.arguments, {.input = input.standard_input}, input.program);
   EXPECT_EQ(result.exit_code, 1) << input.what << "\n" << result.err;
   EXPECT_EQ(result.err.substr(0, 7), "error: ") << input.what << "\n" << result.err;
   EXPECT_NE(result.err.find(says), std::string::npos) << input.what << "\n" << result.err;

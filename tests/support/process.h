@@ -142,7 +142,8 @@ inline ProcessResult run_process(const std::vector<std::string>& command,
 
 // build/PRESET/quire with these arguments. A run that is told nothing of stores leaves the user's
 // alone.
-inline ProcessResult run_quire(std::vector<std::string> arguments, ProcessOptions options = {}) {
+inline ProcessResult run_quire(std::vector<std::string> arguments, ProcessOptions options = {},
+                               const char* program = "quire") {
   bool names_store = false;
   for (const std::string& each : arguments) {
     names_store = names_store || each == "--store" || each == "--no-store";
@@ -151,8 +152,12 @@ inline ProcessResult run_quire(std::vector<std::string> arguments, ProcessOption
     names_store = names_store || name == "QUIRE_STORE" || name == "QUIRE_DATA";
   }
   if (!names_store) options.environment.emplace_back("QUIRE_NO_STORE", "1");
-  arguments.insert(arguments.begin(), QUIRE_BINARY_DIR "/quire");
+  arguments.insert(arguments.begin(), std::string(QUIRE_BINARY_DIR "/") + program);
   return run_process(arguments, options);
+}
+
+inline ProcessResult run_quire_bench(std::vector<std::string> arguments) {
+  return run_quire(std::move(arguments), {}, "quire-bench");
 }
 
 // A folder that lasts as long as the test.

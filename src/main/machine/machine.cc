@@ -188,7 +188,7 @@ Result<std::vector<std::string>> find_models(const cli::EngineOptions& options) 
 }  // namespace
 
 // Behind the device's workers, so that one program's slow masks do not stretch everybody's steps;
-// masks of tens of microseconds, as most are, still come in time (`quire bench constraint`).
+// masks of tens of microseconds, as most are, still come in time (`quire-bench constraint`).
 constexpr int kMatcherNiceness = 5;
 // Behind both: questions whether a text fits a grammar, and what reads a grammar's source. (The library
 // compiles in a thread that stands behind all.)

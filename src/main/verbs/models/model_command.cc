@@ -1,0 +1,216 @@
+#include "main/verbs/models/model_command.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "cli/terminal.h"
+#include "inference/model_store/known_models.h"
+#include "inference/model_store/model_store.h"
+#include "main/machine/machine.h"
+#include "main/machine/model_facts.h"
+#include "main/verbs/models/fetch_model.h"
+#include "main/verbs/shared/output.h"
+
+namespace quire {
+namespace {
+
+using inference::KnownModel;
+using inference::ModelStore;
+using inference::StoredModel;
+
+Result<ModelStore> open_store() {
+  const std::string folder = TRY(inference::data_folder_from_environment());
+  return ModelStore(folder);
+}
+
+// Reports to a line of progress; never stops the work.
+inference::Progress report_to(cli::Progress& progress) {
+  return [&progress](std::uint64_t done, std::uint64_t expected) {
+    progress.update(done, expected);
+    return true;
+  };
+}
+
+nlohmann::json stored_json(const StoredModel& model) {
+  return {{"name", model.name}, {"path", model.path}, {"bytes", model.bytes}};
+}
+
+nlohmann::json known_json(const KnownModel& model, bool is_here) {
+  return {{"name", model.name},         {"bytes", model.bytes}, {"repository", model.repository},
+          {"revision", model.revision}, {"file", model.file},   {"sha256", model.sha256},
+          {"license", model.license},   {"here", is_here}};
+}
+
+// The names that `quire model add` knows.
+Result<void> list_available(const cli::ModelOptions& options) {
+  const ModelStore store = TRY(open_store());
+  nlohmann::json json = nlohmann::json::array();
+  std::size_t widest = 0;
+  for (const KnownModel& model : inference::known_models()) {
+    widest = std::max(widest, model.name.size());
+  }
+  std::string text;
+  for (const KnownModel& model : inference::known_models()) {
+    const std::string name(model.name);
+    const bool is_here = store.has(name);
+    json.push_back(known_json(model, is_here));
+    char line[256];
+    std::snprintf(line, sizeof line, "%-*s  %9s  %-10s  ", static_cast<int>(widest), name.c_str(),
+                  cli::bytes_text(model.bytes).c_str(), std::string(model.license).c_str());
+    text += line + std::string(model.note) + (is_here ? "  (here)" : "") + "\n";
+  }
+  print(options.output == cli::OutputStyle::Json ? dump_json(json) + "\n" : text);
+  return {};
+}
+
+Result<void> list(const cli::ModelOptions& options) {
+  if (options.available) return list_available(options);
+  const ModelStore store = TRY(open_store());
+  const std::vector<StoredModel> models = TRY(store.list());
+  if (options.output == cli::OutputStyle::Json) {
+    nlohmann::json json = nlohmann::json::array();
+    for (const StoredModel& model : models) json.push_back(stored_json(model));
+    print(dump_json(json) + "\n");
+    return {};
+  }
+  std::size_t widest = 0;
+  for (const StoredModel& model : models) widest = std::max(widest, model.name.size());
+  for (const StoredModel& model : models) {
+    print(model.name + std::string(widest - model.name.size() + 2, ' ') +
+          cli::bytes_text(model.bytes) +
+          (model.name == inference::kDefaultModel ? "  (default)" : "") + "\n");
+  }
+  if (models.empty()) {
+    std::fprintf(stderr, "no model in %s; `quire model add %s` fetches the default one\n",
+                 store.folder().c_str(), std::string(inference::kDefaultModel).c_str());
+  }
+  return {};
+}
+
+void print_facts(const ModelFacts& facts) {
+  const auto line = [](const char* name, const std::string& value) {
+    char head[32];
+    std::snprintf(head, sizeof head, "%-22s", name);
+    print(head + value + "\n");
+  };
+  const auto number = [](std::uint64_t value) { return std::to_string(value); };
+  line("name", facts.spec.name);
+  line("path", facts.path);
+  line("architecture", facts.spec.architecture);
+  line("parameters", number(facts.parameter_count));
+  line("layers", number(facts.spec.layer_count));
+  line("width", number(facts.spec.embedding_width));
+  line("heads", number(facts.spec.head_count) + " (" + number(facts.spec.kv_head_count) +
+                    " of keys and values, " + number(facts.spec.head_dim) + " wide)");
+  line("feed forward", number(facts.spec.feed_forward_width));
+  line("vocabulary", number(facts.spec.vocabulary_size));
+  line("context", number(facts.spec.context_length) + " tokens");
+  std::string formats;
+  for (const auto& [format, bytes] : facts.bytes_by_format) {
+    formats += (formats.empty() ? "" : ", ") + format + " " + cli::bytes_text(bytes);
+  }
+  line("weights", cli::bytes_text(facts.weight_bytes) + " (" + formats + ")");
+  line("KV format", facts.kv_format);
+  line("KV bytes per token", number(facts.kv_bytes_per_token));
+  line("KV pool", cli::bytes_text(facts.pool_bytes) + ": " + number(facts.pool_page_count) +
+                      " pages of " + number(facts.page_size));
+  line("tokens that fit", number(facts.pool_token_count));
+}
+
+nlohmann::json facts_json(const ModelFacts& facts) {
+  return {{"name", facts.spec.name},
+          {"path", facts.path},
+          {"architecture", facts.spec.architecture},
+          {"parameters", facts.parameter_count},
+          {"layers", facts.spec.layer_count},
+          {"embedding_width", facts.spec.embedding_width},
+          {"heads", facts.spec.head_count},
+          {"kv_heads", facts.spec.kv_head_count},
+          {"head_dim", facts.spec.head_dim},
+          {"feed_forward_width", facts.spec.feed_forward_width},
+          {"vocabulary_size", facts.spec.vocabulary_size},
+          {"context_length", facts.spec.context_length},
+          {"weight_bytes", facts.weight_bytes},
+          {"weight_bytes_by_format", facts.bytes_by_format},
+          {"kv_format", facts.kv_format},
+          {"kv_bytes_per_token", facts.kv_bytes_per_token},
+          {"pool_bytes", facts.pool_bytes},
+          {"pool_pages", facts.pool_page_count},
+          {"page_size", facts.page_size},
+          {"pool_tokens", facts.pool_token_count}};
+}
+
+Result<void> show(const cli::ModelOptions& options) {
+  const ModelFacts facts = TRY(read_model_facts(options.model, options.engine));
+  if (options.output == cli::OutputStyle::Json) {
+    print(dump_json(facts_json(facts)) + "\n");
+  } else {
+    print_facts(facts);
+  }
+  return {};
+}
+
+void print_stored(const cli::ModelOptions& options, const char* what, const StoredModel& model) {
+  print(options.output == cli::OutputStyle::Json
+            ? dump_json(stored_json(model)) + "\n"
+            : std::string(what) + " " + model.name + " (" + cli::bytes_text(model.bytes) + ")\n");
+}
+
+Result<void> add(const cli::ModelOptions& options) {
+  const SteadyClock clock;
+  const ModelStore store = TRY(open_store());
+  const StoredModel model = TRY(add_model(store, options.model, options.name, clock));
+  print_stored(options, "added", model);
+  return {};
+}
+
+Result<void> remove(const cli::ModelOptions& options) {
+  const ModelStore store = TRY(open_store());
+  TRY(store.remove(options.model));
+  print(options.output == cli::OutputStyle::Json
+            ? dump_json(nlohmann::json{{"removed", options.model}}) + "\n"
+            : "removed " + options.model + "\n");
+  return {};
+}
+
+Result<void> verify(const cli::ModelOptions& options) {
+  const SteadyClock clock;
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  const ModelStore store = TRY(open_store());
+  const std::string name =
+      options.model.empty() ? std::string(inference::kDefaultModel) : options.model;
+  cli::Progress progress(terminal, clock, "read", {.counts_bytes = true});
+  TRY(store.verify(name, report_to(progress)));
+  progress.finish();
+  print(options.output == cli::OutputStyle::Json
+            ? dump_json(nlohmann::json{{"name", name}, {"ok", true}}) + "\n"
+            : name + ": every byte as recorded\n");
+  return {};
+}
+
+Result<void> act(const cli::ModelOptions& options) {
+  switch (options.action) {
+    case cli::ModelAction::List:
+      return list(options);
+    case cli::ModelAction::Show:
+      return show(options);
+    case cli::ModelAction::Add:
+      return add(options);
+    case cli::ModelAction::Remove:
+      return remove(options);
+    case cli::ModelAction::Verify:
+      return verify(options);
+  }
+  return {};
+}
+
+}  // namespace
+
+int model_command(const cli::ModelOptions& options) {
+  const Result<void> done = act(options);
+  return done.ok() ? cli::number(cli::ExitCode::Ok) : fail(done.error());
+}
+
+}  // namespace quire

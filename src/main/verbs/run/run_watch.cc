@@ -1,0 +1,190 @@
+#include "main/verbs/run/run_watch.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "cli/exit_code.h"
+#include "cli/terminal.h"
+#include "main/verbs/shared/artifact_cache.h"
+#include "main/verbs/shared/output.h"
+
+namespace quire {
+namespace {
+
+constexpr timespec kLookPeriod = {.tv_sec = 0, .tv_nsec = 200'000'000};
+constexpr std::chrono::seconds kEndTimeMax{5};  // From SIGINT to SIGKILL.
+
+void tell(const std::string& text) {
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  std::fprintf(stderr, "%s\n", terminal.paint("[" + text + "]", cli::Colour::Grey).c_str());
+}
+
+// Sizes and times of files; a file that is gone for a moment, because an editor replaces it, is another state.
+class FileStates {
+ public:
+  // From now on these, too.
+  void watch(const std::vector<std::string>& paths) {
+    for (const std::string& each : paths) {
+      const bool is_known = std::ranges::find(paths_, each) != paths_.end();
+      if (is_known) continue;
+      paths_.push_back(each);
+      states_[each] = state_of(each);
+    }
+  }
+  // The first file that is not what it was at the last look; empty: none.
+  std::string look() {
+    std::string changed;
+    for (const std::string& each : paths_) {
+      const std::string now = state_of(each);
+      std::string& before = states_[each];
+      if (changed.empty() && before != now) changed = each;
+      before = now;
+    }
+    return changed;
+  }
+
+ private:
+  static std::string state_of(const std::string& path) { return file_stamp(path).value_or("gone"); }
+
+  std::vector<std::string> paths_;
+  std::map<std::string, std::string> states_;
+};
+
+// The signals that this process waits for; a run gets the mask of before.
+class WatchedSignals {
+ public:
+  WatchedSignals() {
+    sigemptyset(&waited_);
+    for (const int each : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&waited_, each);
+    sigprocmask(SIG_BLOCK, &waited_, &before_);
+  }
+  ~WatchedSignals() { restore(); }
+  WatchedSignals(const WatchedSignals&) = delete;
+  WatchedSignals& operator=(const WatchedSignals&) = delete;
+  void restore() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  // One that came within kLookPeriod; its number is 0 if none did.
+  siginfo_t wait() const {
+    siginfo_t info{};
+    if (sigtimedwait(&waited_, &info, &kLookPeriod) < 0) info.si_signo = 0;
+    return info;
+  }
+
+ private:
+  sigset_t waited_;
+  sigset_t before_;
+};
+
+// A run that goes on, or has ended.
+class RunProcess {
+ public:
+  explicit RunProcess(pid_t process) : process_(process) {}
+  bool has_ended() {
+    int status = 0;
+    if (process_ > 0 && waitpid(process_, &status, WNOHANG) == process_) {
+      process_ = 0;
+      is_well_ = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    return process_ == 0;
+  }
+  bool is_well() const { return is_well_; }  // Of one that has ended: with exit code 0.
+  void signal(int number) const {
+    if (process_ > 0) kill(process_, number);
+  }
+  // SIGINT, unless the terminal has sent it already, and SIGKILL where that does not help.
+  void end(const WatchedSignals& signals, bool has_heard) {
+    if (!has_heard) signal(SIGINT);
+    const auto last = std::chrono::steady_clock::now() + kEndTimeMax;
+    while (!has_ended()) {
+      if (std::chrono::steady_clock::now() > last) signal(SIGKILL);
+      (void)signals.wait();
+    }
+  }
+
+ private:
+  pid_t process_;  // 0: none, or it has ended.
+  bool is_well_ = false;
+};
+
+bool ends_the_watch(const siginfo_t& signal) {
+  return signal.si_signo == SIGINT || signal.si_signo == SIGTERM;
+}
+
+// Ctrl-C reaches all processes of a terminal.
+bool is_of_terminal(const siginfo_t& signal) {
+  return signal.si_signo == SIGINT && signal.si_code == SI_KERNEL;
+}
+
+enum class Next : std::uint8_t { RunAgain, Stop };
+
+enum class Prepared : std::uint8_t { Well, Wrong, Stopped };
+
+// Before a run, to its end.
+Prepared prepare(RunProcess step, const WatchedSignals& signals) {
+  while (!step.has_ended()) {
+    const siginfo_t signal = signals.wait();
+    if (!ends_the_watch(signal)) continue;
+    step.end(signals, is_of_terminal(signal));
+    return Prepared::Stopped;
+  }
+  return step.is_well() ? Prepared::Well : Prepared::Wrong;
+}
+
+// Until a file changes, or a signal ends the watch.
+Next watch(const WatchedRun& watched, const WatchedSignals& signals, FileStates& states,
+           RunProcess& run) {
+  states.watch(watched.files());  // What the program includes is known now.
+  bool is_told = false;
+  for (;;) {
+    const siginfo_t signal = signals.wait();
+    if (ends_the_watch(signal)) {
+      run.end(signals, is_of_terminal(signal));
+      return Next::Stop;
+    }
+    if (run.has_ended() && !std::exchange(is_told, true)) {
+      tell("waiting for a change of " + watched.name + "; Ctrl-C ends this");
+    }
+    const std::string changed = states.look();
+    if (changed.empty()) continue;
+    while (!states.look().empty()) (void)signals.wait();  // Until it is written.
+    run.end(signals, false);
+    tell(changed + " changed");
+    return Next::RunAgain;
+  }
+}
+
+// The process of one step. It ends without the destructors of this one, whose files it shares.
+Result<pid_t> begin(const std::function<int()>& step, const WatchedSignals& signals) {
+  std::fflush(nullptr);
+  const pid_t process = fork();
+  if (process < 0) return Error(ErrorCode::Io, std::string("fork: ") + std::strerror(errno));
+  if (process > 0) return process;
+  signals.restore();
+  std::exit(exit_code_after_output(step()));
+}
+
+}  // namespace
+
+Result<int> run_and_watch(const WatchedRun& watched) {
+  const WatchedSignals signals;
+  FileStates
+      states;  // What a program included once is watched to the end, because it may not compile meanwhile.
+  for (;;) {
+    states.watch(watched.files());  // Before they are read, so that no change is missed.
+    const Prepared prepared = prepare(RunProcess(TRY(begin(watched.prepare, signals))), signals);
+    if (prepared == Prepared::Stopped) return cli::number(cli::ExitCode::Ok);
+    RunProcess run(prepared == Prepared::Well ? TRY(begin(watched.run, signals)) : 0);
+    if (watch(watched, signals, states, run) == Next::Stop) return cli::number(cli::ExitCode::Ok);
+  }
+}
+
+}  // namespace quire

@@ -1,0 +1,114 @@
+#include "main/verbs/serve/endpoint_programs.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/guest_name.h"
+#include "base/utf8.h"
+#include "main/verbs/make/source_program.h"
+#include "main/verbs/shared/sdk_location.h"
+#include "main/verbs/shared/shipped_endpoints.h"
+
+namespace quire {
+
+bool EndpointPrograms::has_source(const std::vector<std::string>& endpoints) {
+  return std::any_of(endpoints.begin(), endpoints.end(), [](const std::string& each) {
+    const Result<server::EndpointRule> rule = server::parse_endpoint_rule(each);
+    return rule.ok() && is_program_source(rule.value().program);
+  });
+}
+
+Result<server::EndpointTable> EndpointPrograms::find(const std::vector<std::string>& endpoints,
+                                                     const ShippedUse& shipped) {
+  std::vector<server::EndpointRule> rules;
+  for (const std::string& each : endpoints) {
+    Result<server::EndpointRule> parsed = server::parse_endpoint_rule(each);
+    if (!parsed.ok()) {
+      return Error(parsed.error().code(), "--" + std::string(parsed.error().message()));
+    }
+    server::EndpointRule rule = std::move(parsed).take();
+    Result<std::string> name = name_of(rule);
+    if (!name.ok()) return std::move(name).take_error().while_("--endpoint " + in_quotes(each));
+    rule.program = std::move(name).take();
+    rules.push_back(std::move(rule));
+  }
+  if (shipped.is_there) TRY(add_shipped(rules, shipped.repairs_prompts));
+  for (server::EndpointRule& each : rules) each.decodes_bodies = is_shipped(each.program);
+  Result<server::EndpointTable> table = server::EndpointTable::create(std::move(rules));
+  if (!table.ok()) return std::move(table).take_error().while_("--endpoint");
+  return table;
+}
+
+Result<void> EndpointPrograms::add_shipped(std::vector<server::EndpointRule>& rules,
+                                           bool repairs_prompts) {
+  const Result<std::string> folder = find_shipped_programs(TRY(executable_path()));
+  if (!folder.ok()) shipped_failure_ = folder.error().message();
+  for (server::EndpointRule& each : shipped_endpoints(rules, repairs_prompts)) {
+    const bool is_there = named_.contains(each.program) || brought_.contains(each.program);
+    if (!is_there && !folder.ok()) continue;
+    if (!is_there) brought_.emplace(each.program, folder.value() + "/" + each.program + ".wasm");
+    rules.push_back(std::move(each));
+  }
+  return {};
+}
+
+Result<std::string> EndpointPrograms::name_of(const server::EndpointRule& rule) {
+  const std::string& given = rule.program;
+  if (named_.contains(given)) return given;
+  if (is_program_source(given)) {
+    const std::string name = std::filesystem::path(given).stem().string();
+    TRY(check_guest_name(name, "program name"));
+    if (TRY(claim(name, given))) brought_.emplace(name, TRY(build(given)));
+    return name;
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(given, ignored)) {
+    return Error(ErrorCode::InvalidArgument, given + " is a folder; an endpoint has one program");
+  }
+  Result<ProgramFiles> files = find_programs({given});
+  if (!files.ok()) {
+    std::string known;
+    for (const auto& [name, path] : named_) known += (known.empty() ? "" : ", ") + name;
+    return Error(files.error().code(),
+                 std::string(files.error().message()) +
+                     "; programs that are given here: " + (known.empty() ? "none" : known));
+  }
+  const auto& [name, path] = *files.value().begin();
+  if (TRY(claim(name, path))) brought_.emplace(name, path);
+  return name;
+}
+
+// Whether the module with that name is the one that comes with quire.
+bool EndpointPrograms::is_shipped(const std::string& name) const {
+  const std::optional<std::string> module = find_shipped_program(name);
+  if (!module) return false;
+  const auto named = named_.find(name);
+  const std::string& path = named != named_.end() ? named->second : brought_.at(name);
+  std::error_code ignored;
+  return std::filesystem::equivalent(path, *module, ignored);
+}
+
+Result<bool> EndpointPrograms::claim(const std::string& name, const std::string& path) {
+  const auto same = named_.find(name);
+  const auto [at, is_new] = given_.emplace(name, path);
+  // A source of the command line is in both, and was given as a source.
+  const std::string& other = is_new && same != named_.end() ? same->second : at->second;
+  if (other != path) {
+    return Error(ErrorCode::AlreadyExists,
+                 "two programs are named " + in_quotes(name) + ": " + other + " and " + path);
+  }
+  return is_new && same == named_.end();
+}
+
+Result<std::string> EndpointPrograms::build(const std::string& source) {
+  if (scratch_.empty()) {
+    return Error(ErrorCode::Io, "no folder for temporary files could be made");
+  }
+  const std::string module = (scratch_ / std::filesystem::path(source).stem()).string() + ".wasm";
+  build_exit_code_ = build_for_run(source, module);
+  if (build_exit_code_ == 0) return module;
+  return Error(ErrorCode::InvalidArgument, source + " was not built");
+}
+
+}  // namespace quire

@@ -1,0 +1,107 @@
+#include "main/verbs/serve/keys_command.h"
+
+#include <ctime>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "application/access/key_file.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "main/verbs/shared/kv_text.h"
+#include "main/verbs/shared/output.h"
+
+namespace quire {
+namespace {
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm time{};
+  gmtime_r(&now, &time);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &time));
+}
+
+nlohmann::json json_of(const access::KeyEntry& entry) {
+  const service::Principal& principal = *entry.principal;
+  return {{"name", principal.key_name},
+          {"tenant", static_cast<std::uint32_t>(principal.tenant)},
+          {"rights", principal.rights.text()},
+          {"created", entry.created}};
+}
+
+Result<int> add(const cli::KeysOptions& options) {
+  Result<void> is_name = access::check_key_name(options.name);
+  if (!is_name.ok()) return fail(cli::ExitCode::Usage, is_name.error().message());
+  Result<service::Rights> rights = access::parse_rights(options.rights);
+  if (!rights.ok()) return std::move(rights).take_error().while_("--rights");
+  SystemRandom random;
+  const std::string key = access::make_key(random);
+  const access::KeyEntry entry{
+      std::make_shared<const service::Principal>(service::Principal{
+          TenantId{options.tenant}, options.name, rights.value(), access::digest_of_key(key)}),
+      now_text()};
+  std::string shown = key + "\n";
+  if (options.output == cli::OutputStyle::Json) {
+    nlohmann::json json = json_of(entry);
+    json["key"] = key;
+    shown = json_line(json);
+  }
+  // The key is shown once and kept nowhere, so one that could not be shown is not added.
+  const auto add_entry = [&](const access::KeyRing& ring) -> Result<access::KeyRing> {
+    access::KeyRing added = TRY(ring.with(entry));
+    Result<void> printed = try_print(shown);
+    if (!printed.ok()) return std::move(printed).take_error().while_("no key was added");
+    return added;
+  };
+  Result<void> changed =
+      access::change_key_file(options.file, access::MissingFile::IsEmpty, add_entry);
+  if (!changed.ok()) return std::move(changed).take_error();
+  return cli::number(cli::ExitCode::Ok);
+}
+
+Result<int> list(const cli::KeysOptions& options) {
+  const access::KeyRing ring = TRY(access::read_key_file(options.file));
+  std::vector<std::vector<std::string>> rows = {{"NAME", "TENANT", "RIGHTS", "CREATED"}};
+  nlohmann::json json = nlohmann::json::array();
+  for (const access::KeyEntry& each : ring.entries()) {
+    const service::Principal& principal = *each.principal;
+    rows.push_back({principal.key_name,
+                    std::to_string(static_cast<std::uint32_t>(principal.tenant)),
+                    principal.rights.text(), each.created});
+    json.push_back(json_of(each));
+  }
+  print(options.output == cli::OutputStyle::Json ? json_line(json)
+                                                 : table_text(rows, {false, true, false, false}));
+  return cli::number(cli::ExitCode::Ok);
+}
+
+Result<int> revoke(const cli::KeysOptions& options) {
+  TRY(access::change_key_file(
+      options.file, access::MissingFile::IsError,
+      [&](const access::KeyRing& ring) { return ring.without(options.name); }));
+  if (options.output == cli::OutputStyle::Json) print(json_line({{"revoked", options.name}}));
+  return cli::number(cli::ExitCode::Ok);
+}
+
+Result<int> keys(const cli::KeysOptions& options) {
+  switch (options.action) {
+    case cli::KeysAction::Add:
+      return add(options);
+    case cli::KeysAction::List:
+      return list(options);
+    case cli::KeysAction::Revoke:
+      return revoke(options);
+  }
+  return cli::number(cli::ExitCode::Usage);
+}
+
+}  // namespace
+
+int keys_command(const cli::KeysOptions& options) {
+  const Result<int> code = keys(options);
+  return code.ok() ? code.value() : fail(code.error());
+}
+
+}  // namespace quire

@@ -1,0 +1,376 @@
+#include "main/verbs/serve/serve_command.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "application/server/server.h"
+#include "base/random.h"
+#include "base/readable.h"
+#include "cli/terminal.h"
+#include "main/machine/application.h"
+#include "main/machine/machine.h"
+#include "main/machine/machine_facts.h"
+#include "main/machine/usage_recorder.h"
+#include "main/verbs/make/program_files.h"
+#include "main/verbs/make/source_modules.h"
+#include "main/verbs/serve/end_watch.h"
+#include "main/verbs/serve/endpoint_programs.h"
+#include "main/verbs/serve/log_writer.h"
+#include "main/verbs/serve/operator_log.h"
+#include "main/verbs/serve/server_access.h"
+#include "main/verbs/serve/server_settings.h"
+#include "main/verbs/serve/service_notice.h"
+#include "main/verbs/serve/signal_watch.h"
+#include "main/verbs/shared/instance_limits.h"
+#include "main/verbs/shared/kv_text.h"
+#include "main/verbs/shared/open_files.h"
+#include "main/verbs/shared/output.h"
+#include "main/verbs/shared/scratch_folder.h"
+#include "main/verbs/shared/store_notice.h"
+
+namespace quire {
+namespace {
+
+// Files that are open besides connections: one for each program's code (512 at most), and others.
+constexpr std::uint64_t kOtherFileCount = 768;
+
+// Blocks of this size have pages of their own, which go when they do. The allocator raises its own
+// threshold to the size of the largest upload, and what uploads of that size took stays with it.
+constexpr int kOwnPagesBytes = 4 << 20;
+
+using server::Severity;
+
+// Grey on a terminal.
+std::string painted(const std::string& line) {
+  return cli::Terminal::standard_error().paint(line, cli::Colour::Grey);
+}
+
+// ---- The server.
+
+// As many connections as the process may have files.
+std::uint32_t connection_count(std::uint32_t wanted, const server::TellOperator& tell) {
+  const std::uint64_t files = allow_open_files(wanted + kOtherFileCount);
+  if (files >= wanted + kOtherFileCount) return wanted;
+  const std::uint64_t room = files > kOtherFileCount ? files - kOtherFileCount : 1;
+  tell({"connections_lowered",
+        Severity::Warning,
+        "this process may open " + std::to_string(files) + " files: " + std::to_string(room) +
+            " connections instead of " + std::to_string(wanted) + " (ulimit -n)",
+        {{"connections", room}}});
+  return static_cast<std::uint32_t>(room);
+}
+
+// PROGRAMs keep their names; a client may give the name of an endpoint's module to another.
+Result<void> bring_programs(const ProgramFiles& named, const ProgramFiles& brought,
+                            lifecycle::InstanceManager& manager, server::Gateway& gateway) {
+  for (const NamedProgram& each : TRY(load_programs(named, manager))) {
+    TRY(gateway.name_program(each.name, each.id, each.digest));
+  }
+  for (const NamedProgram& each : TRY(load_programs(brought, manager))) {
+    TRY(gateway.name_endpoint_program(each.name, each.id, each.digest));
+  }
+  return {};
+}
+
+std::string joined(const std::vector<std::string>& all) {
+  std::string text;
+  for (const std::string& each : all) text += (text.empty() ? "" : ", ") + each;
+  return text;
+}
+
+// "http://127.0.0.1:7847" of "ws://127.0.0.1:7847".
+std::string http_url(const std::string& server_url) {
+  return "http" + server_url.substr(server_url.find(':'));
+}
+
+// A server serves on although nothing reads where it is.
+void print_line(const std::string& text, const server::TellOperator& tell) {
+  const Result<void> printed = try_print(text);
+  if (printed.ok()) return;
+  std::clearerr(stdout);
+  tell({"address_not_printed", Severity::Warning, std::string(printed.error().message())});
+}
+
+void print_ready(const cli::ServeOptions& options, const std::string& url,
+                 const std::vector<control::ModelDescription>& models, const ProgramFiles& files,
+                 const std::vector<server::EndpointRule>& endpoints,
+                 const server::TellOperator& tell) {
+  std::vector<std::string> model_names;
+  for (const control::ModelDescription& each : models) model_names.push_back(each.name);
+  std::vector<std::string> program_names;
+  for (const auto& [name, path] : files) program_names.push_back(name);
+  if (options.output == cli::OutputStyle::Text) {
+    std::string text = "quire " QUIRE_VERSION " serves " + joined(model_names) + " at " + url +
+                       (program_names.empty() ? "" : " (programs: " + joined(program_names) + ")") +
+                       "\n";
+    for (const server::EndpointRule& each : endpoints) {
+      text +=
+          "  " + each.method + " " + http_url(url) + each.path + (each.is_prefix ? "*\n" : "\n");
+    }
+    print_line(text, tell);
+    return;
+  }
+  nlohmann::json json = {{"url", url},
+                         {"model", models.front().name},
+                         {"models", model_names},
+                         {"programs", program_names},
+                         {"endpoints", nlohmann::json::array()}};
+  for (const server::EndpointRule& each : endpoints) {
+    json["endpoints"].push_back({{"method", each.method},
+                                 {"url", http_url(url) + each.path + (each.is_prefix ? "*" : "")},
+                                 {"program", each.program}});
+  }
+  print_line(json_line(json), tell);
+}
+
+// "wss://..." of "ws://..." with TLS.
+std::string ready_url(const cli::ServeOptions& options, wire::Endpoint endpoint) {
+  endpoint.has_tls = tls_files(options).has_value();
+  return wire::server_url(endpoint);
+}
+
+// None: each caller is the operator. What is wrong with the files of TLS is said here, too.
+Result<std::optional<access::KeyRing>> read_keys(const cli::ServeOptions& options,
+                                                 const wire::Endpoint& listen,
+                                                 const server::TellOperator& tell) {
+  std::optional<access::KeyRing> keys = TRY(read_server_keys(options.keys_file));
+  const std::optional<server::TlsFiles> tls = tls_files(options);
+  if (tls) TRY(server::TlsContext::open(*tls));
+  if (keys && !tls && !server::is_loopback(listen)) {
+    tell({"no_tls", Severity::Warning,
+          "keys and answers travel readable to " + options.listen +
+              ": give --tls-certificate and --tls-key, or put a proxy with TLS in front"});
+  }
+  return keys;
+}
+
+// Null: no accounts are kept.
+Result<std::unique_ptr<UsageRecorder>> open_usage(const cli::ServeOptions& options,
+                                                  const WallClock& clock,
+                                                  const server::TellOperator& tell) {
+  if (options.usage_file.empty()) return std::unique_ptr<UsageRecorder>();
+  Result<std::unique_ptr<UsageRecorder>> opened = UsageRecorder::open(
+      options.usage_file, clock,
+      [tell](const std::string& text) { tell({"usage_not_kept", server::Severity::Error, text}); });
+  if (!opened.ok()) return std::move(opened).take_error().while_("--usage");
+  return opened;
+}
+
+Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& options,
+                                                       std::uint64_t memory_bytes_max,
+                                                       Machine& machine, const Clock& clock,
+                                                       UsageRecorder* usage) {
+  std::unique_ptr<Application> application = TRY(Application::build(
+      machine, clock,
+      {.instance_count_max = options.instance_count_max,
+       .waiting_launch_count_max = options.waiting_launch_count_max,
+       .memory_bytes_max = memory_bytes_max,
+       .compile = compile_limits(options),
+       .has_quick_compiler = !options.has_cranelift_only && options.keys_file.empty(),
+       .has_keyed_numbers = true,
+       .usage = usage}));
+  name_tenants(options.tenants, application->manager());
+  return application;
+}
+
+void tell_store(const Machine& machine, const server::TellOperator& tell) {
+  const std::string error = store_error_text(machine);
+  if (!error.empty()) tell({"store_missing", Severity::Warning, error});
+}
+
+// A pool takes memory only as its pages are used, so one that is too large ends the process hours later.
+void tell_memory(const Machine& machine, const server::TellOperator& tell) {
+  const std::optional<std::uint64_t> most = memory_group_bytes_max();
+  const std::uint64_t used = memory_bytes_resident();
+  const std::uint64_t growth = machine.growth_bytes_max();
+  if (!most || used + growth <= *most) return;
+  tell({"memory_short",
+        Severity::Warning,
+        "the pools of pages may grow to " + readable_bytes(growth) + " beyond the " +
+            readable_bytes(used) + " that the process has, and its control group allows " +
+            readable_bytes(*most) +
+            " (memory.max): the kernel will end it then; give a smaller --kv-memory or --kv-host",
+        {{"pool_bytes", growth}, {"used_bytes", used}, {"allowed_bytes", *most}}});
+}
+
+server::LogEvent started_event(const std::string& url, Machine& machine, std::size_t endpoint_count,
+                               std::uint64_t load_ns) {
+  return {"started",
+          Severity::Info,
+          "",
+          {{"url", http_url(url)},
+           {"version", QUIRE_VERSION},
+           {"model", machine.control().models().front().name},
+           {"pages", std::uint64_t{machine.control().statistics().page_count}},
+           {"endpoints", std::uint64_t{endpoint_count}},
+           {"load_ms", load_ns / kMillisecond}}};
+}
+
+void tell_missing(const EndpointPrograms& programs, const server::TellOperator& tell) {
+  if (programs.shipped_failure().empty()) return;
+  tell({"endpoints_missing", Severity::Warning,
+        "no endpoints of quire: " + programs.shipped_failure()});
+}
+
+Result<std::unique_ptr<server::EarlyServer>> listen_early(const cli::ServeOptions& options,
+                                                          const wire::Endpoint& listen,
+                                                          const server::SocketLimits& sockets,
+                                                          const server::TellOperator& tell) {
+  std::unique_ptr<server::EarlyServer> early =
+      TRY(server::EarlyServer::open(listen, sockets, tls_files(options), tell));
+  tell({"listening",
+        Severity::Info,
+        "",
+        {{"url", http_url(ready_url(options, early->endpoint()))}}});
+  return early;
+}
+
+// Unless the operator said how many pages an instance may have.
+void share_pages(const cli::ServeOptions& options, Machine& machine,
+                 lifecycle::InstanceLimits& limits) {
+  if (options.instance.page_count_max != 0) return;
+  if (names_limit(options.instance.limits, "page_count_max")) return;
+  limits.control.page_count_max = shared_page_count_max(machine.control().models());
+}
+
+// What watches from outside over a server.
+struct Watches {
+  EndWatch& end;
+  const LogWriter& writer;
+};
+
+// A signal came before there was a server: nobody has work here.
+Result<int> stopped_early(const server::TellOperator& tell) {
+  tell({"stopped", Severity::Info, ""});
+  return cli::number(cli::ExitCode::Ok);
+}
+
+Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watches& watches) {
+  const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
+  // What can be wrong in the user's words and files is told before a model is loaded.
+  wire::Endpoint listen = TRY(listen_address(options));
+  std::optional<access::KeyRing> keys = TRY(read_keys(options, listen, tell));
+  lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
+  server::TenantInstances tenants = TRY(tenant_instances(options.tenants, limits));
+  std::optional<ScratchFolder> scratch;
+  if (EndpointPrograms::has_source(options.endpoints) ||
+      SourceModules::has_source(options.programs)) {
+    scratch.emplace();
+    watches.end.at_early_end([path = scratch->path()] {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    });
+  }
+  const std::filesystem::path folder = scratch ? scratch->path() : std::filesystem::path();
+  SourceModules sources(folder);
+  const Result<std::vector<std::string>> modules = sources.build(options.programs);
+  if (watches.end.is_asked()) return stopped_early(tell);    // Ctrl-C ends the compiler, too.
+  if (sources.exit_code() != 0) return sources.exit_code();  // The compiler has said why.
+  if (!modules.ok()) return fail_program(modules.error());
+  const Result<ProgramFiles> found = find_programs(modules.value());
+  if (!found.ok()) return fail_program(found.error());
+  const ProgramFiles& files = found.value();
+  EndpointPrograms endpoint_programs(files, sources.sources(), folder);
+  Result<server::EndpointTable> endpoints = endpoint_programs.find(
+      options.endpoints,
+      {.is_there = options.has_shipped_endpoints, .repairs_prompts = options.repairs_prompts});
+  if (watches.end.is_asked()) return stopped_early(tell);
+  if (endpoint_programs.build_exit_code() != 0) return endpoint_programs.build_exit_code();
+  if (!endpoints.ok()) return std::move(endpoints).take_error();
+  const std::vector<server::EndpointRule> rules = endpoints.value().rules();
+  tell_missing(endpoint_programs, tell);
+  std::unique_ptr<AccessReload> reload;
+  const std::optional<server::TlsFiles> tls = tls_files(options);
+  if (keys || tls) reload = TRY(AccessReload::create({options.keys_file, tls}, tell));
+  server::SocketLimits sockets;
+  sockets.connection_count_max = connection_count(options.connection_count_max, tell);
+  share_bytes(options.tenants, sockets);
+  const SteadyClock clock;
+  const std::uint64_t begun_ns = clock.now_ns();
+  std::unique_ptr<server::EarlyServer> early = TRY(listen_early(options, listen, sockets, tell));
+  SystemRandom random;
+  const SystemWallClock wall_clock;
+  const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock, tell));
+  const std::unique_ptr<Machine> machine =
+      TRY(Machine::build(options.engine, clock, nullptr, [tell](const std::string& text) {
+        tell({"store_failed", Severity::Error, text, {{"error", text}}});
+      }));
+  if (watches.end.is_asked()) return stopped_early(tell);
+  tell_store(*machine, tell);
+  const std::unique_ptr<Application> application = TRY(
+      build_application(options, memory_bytes_max(tenants, limits), *machine, clock, usage.get()));
+  share_pages(options, *machine, limits);
+  tenants = TRY(tenant_instances(options.tenants, limits));  // With their share of the pages.
+  tell_memory(*machine, tell);
+  const std::unique_ptr<server::Server> server = TRY(server::Server::open(
+      {.manager = application->manager(),
+       .loop = application->loop(),
+       .control = machine->control(),
+       .engine_wakeup = machine->wakeup(),
+       .clock = clock,
+       .random = random,
+       .tell = tell,
+       .tells_requests = !log.is_for_people(),
+       .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); }},
+      server_options(options, std::move(listen), sockets, std::move(limits), std::move(tenants),
+                     std::move(endpoints).take(), std::move(keys)),
+      std::move(early)));
+  const Result<void> named =
+      bring_programs(files, endpoint_programs.brought(), application->manager(), server->gateway());
+  if (!named.ok()) return fail_program(named.error());
+  if (watches.end.is_asked()) return stopped_early(tell);
+  std::optional<SignalWatch> reload_watch;
+  if (reload) reload_watch.emplace(TRY(reload->watch(*server)));
+  ServiceNotice notice(tell);
+  const EndWatch::Serving serving = watches.end.serve(grace_ns(options), [&] {
+    server->gateway().request_shutdown();
+    notice.stopping();
+  });
+  server->set_ready();
+  const std::string url = ready_url(options, server->endpoint());
+  tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
+  watches.writer.flush();  // So that the log has what preceded the address.
+  print_ready(options, url, machine->control().models(), files, rules, tell);
+  notice.ready(
+      [&server, pulse = server::EnginePulse()]() mutable { return server->is_live(pulse); });
+  application->loop().run();
+  tell({"stopped", Severity::Info, ""});
+  return cli::number(cli::ExitCode::Ok);
+}
+
+}  // namespace
+
+int serve_command(const cli::ServeOptions& options) {
+  mallopt(M_MMAP_THRESHOLD, kOwnPagesBytes);
+  mallopt(M_TRIM_THRESHOLD, kOwnPagesBytes);
+  // A reader of the log that goes must not end the server.
+  signal(SIGPIPE, SIG_IGN);
+  const Result<std::unique_ptr<EndWatch>> end = EndWatch::open();
+  if (!end.ok()) return fail(end.error());
+  const SystemWallClock wall_clock;
+  const auto notice_of = [&](std::uint64_t count) {
+    return painted(
+        log_line(options.log_format, dropped_lines_event(count), wall_clock.now_unix_ms()));
+  };
+  const Result<std::unique_ptr<LogWriter>> opened = LogWriter::open(STDERR_FILENO, notice_of);
+  if (!opened.ok()) return fail(opened.error());
+  LogWriter& writer = *opened.value();
+  OperatorLog log(options.log_format, wall_clock,
+                  [&writer](const std::string& line) { writer.write(painted(line)); });
+  const Result<int> code = serve(options, log, {*end.value(), writer});
+  if (code.ok()) return code.value();
+  if (log.is_for_people()) {
+    writer.write(error_text(code.error().message()));
+  } else {
+    log.tell({"failed", Severity::Error, std::string(code.error().message())});
+  }
+  return cli::number(cli::exit_code_of(code.error()));
+}
+
+}  // namespace quire

@@ -1,0 +1,136 @@
+#include "main/verbs/serve/server_settings.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "application/net/http_grant.h"
+#include "base/clock.h"
+#include "main/verbs/shared/instance_limits.h"
+
+namespace quire {
+namespace {
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+}
+
+access::TenantRateLimits tenant_rates(const std::vector<cli::TenantOptions>& tenants) {
+  access::TenantRateLimits rates;
+  for (const cli::TenantOptions& each : tenants) {
+    const access::RateLimits limits{each.requests_per_minute, each.launches_per_minute,
+                                    each.tokens_per_minute};
+    if (limits != access::RateLimits()) rates.emplace(control::TenantId{each.tenant}, limits);
+  }
+  return rates;
+}
+
+}  // namespace
+
+std::uint64_t grace_ns(const cli::ServeOptions& options) {
+  return static_cast<std::uint64_t>(milliseconds(options.grace_seconds).count()) * kMillisecond;
+}
+
+void share_bytes(const std::vector<cli::TenantOptions>& tenants, server::SocketLimits& sockets) {
+  for (const cli::TenantOptions& each : tenants) {
+    const control::TenantId tenant{each.tenant};
+    if (each.upload_bytes_max) sockets.upload_shares[tenant] = *each.upload_bytes_max;
+    if (each.partial_frame_bytes_max) {
+      sockets.partial_frame_shares[tenant] = *each.partial_frame_bytes_max;
+    }
+  }
+}
+
+void name_tenants(const std::vector<cli::TenantOptions>& tenants,
+                  lifecycle::InstanceManager& manager) {
+  for (const cli::TenantOptions& each : tenants) {
+    manager.name_tenant(
+        control::TenantId{each.tenant}, each.weight,
+        {.instance_count_max = each.instance_count_max.value_or(lifecycle::kNoLimit),
+         .memory_bytes_max = each.memory_bytes_max.value_or(lifecycle::kNoLimit),
+         .page_count_max = each.page_count_max.value_or(lifecycle::kNoLimit),
+         .http_exchange_count_max = each.http_exchange_count_max.value_or(lifecycle::kNoLimit)});
+  }
+}
+
+Result<server::TenantInstances> tenant_instances(const std::vector<cli::TenantOptions>& tenants,
+                                                 const lifecycle::InstanceLimits& others) {
+  server::TenantInstances own;
+  for (const cli::TenantOptions& each : tenants) {
+    if (each.limits.empty() && each.allow_http.empty()) continue;
+    lifecycle::InstanceLimits limits = others;
+    set_limits(limits, each.limits);
+    if (!each.allow_http.empty()) {
+      Result<std::vector<net::HttpGrant>> grants =
+          net::parse_http_grants(each.allow_http, each.tenant);
+      if (!grants.ok()) {
+        return std::move(grants).take_error().while_("--tenant " + std::to_string(each.tenant) +
+                                                     "=allow-http");
+      }
+      limits.guest.http_grants = std::move(grants).take();
+    }
+    own.emplace(control::TenantId{each.tenant}, std::move(limits));
+  }
+  return own;
+}
+
+std::uint64_t memory_bytes_max(const server::TenantInstances& tenants,
+                               const lifecycle::InstanceLimits& others) {
+  std::uint64_t most = others.memory_bytes_max;
+  for (const auto& [tenant, limits] : tenants) most = std::max(most, limits.memory_bytes_max);
+  return most;
+}
+
+server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
+                                     const server::SocketLimits& sockets,
+                                     lifecycle::InstanceLimits limits,
+                                     server::TenantInstances tenants,
+                                     server::EndpointTable endpoints,
+                                     std::optional<access::KeyRing> keys) {
+  server::ServerOptions server;
+  server.listen = std::move(listen);
+  server.sockets = sockets;
+  server.service.grace = milliseconds(options.grace_seconds);
+  server.service.keep = milliseconds(options.keep_seconds);
+  server.service.tenant_instances = std::move(tenants);
+  server.service.tenant_rates = tenant_rates(options.tenants);
+  server.service.instance = std::move(limits);
+  server.endpoints = std::move(endpoints);
+  server.allowed_origins = options.allowed_origins;
+  server.allowed_hosts = options.allowed_hosts;
+  server.keys = std::move(keys);
+  server.tls = tls_files(options);
+  return server;
+}
+
+sandbox::CompileLimits compile_limits(const cli::ServeOptions& options) {
+  constexpr std::uint32_t kWallShare = 4;  // The rest of the time is for who wants the cores too.
+  sandbox::CompileLimits limits;
+  limits.memory_bytes_max = options.compile_memory_bytes_max;
+  limits.cpu_seconds_max = options.compile_seconds_max;
+  limits.is_of_one_module = !options.keys_file.empty();  // Clients do not trust one another.
+  limits.wall_max = std::chrono::seconds(std::uint64_t{options.compile_seconds_max} * kWallShare);
+  return limits;
+}
+
+std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options) {
+  if (options.tls_certificate.empty()) return std::nullopt;
+  return server::TlsFiles{options.tls_certificate, options.tls_key};
+}
+
+Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
+  Result<wire::Endpoint> listen = wire::parse_endpoint(options.listen);
+  if (!listen.ok()) return std::move(listen).take_error().while_("--listen");
+  Result<void> may_listen = server::check_exposure(listen.value(), !options.keys_file.empty());
+  if (!may_listen.ok()) return std::move(may_listen).take_error().while_("--listen");
+  for (const std::string& each : options.allowed_hosts) {
+    Result<void> is_host = server::check_host_name(each);
+    if (!is_host.ok()) return std::move(is_host).take_error().while_("--allow-host");
+  }
+  for (const std::string& each : options.allowed_origins) {
+    Result<void> is_origin = server::check_origin(each);
+    if (!is_origin.ok()) return std::move(is_origin).take_error().while_("--allow-origin");
+  }
+  return listen;
+}
+
+}  // namespace quire

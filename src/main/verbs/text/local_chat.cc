@@ -1,0 +1,97 @@
+#include "main/verbs/text/local_chat.h"
+
+#include <utility>
+
+#include "main/verbs/shared/output.h"
+#include "main/verbs/text/grammar_flags.h"
+#include "main/verbs/text/reply_line.h"
+#include "main/verbs/text/sampling_flags.h"
+
+namespace quire {
+
+LocalChat::LocalChat(Machine& machine, const cli::ChatSettings& settings,
+                     const cli::GrammarOptions& grammar, const Clock& clock, Interrupt& interrupt)
+    : machine_(machine),
+      settings_(settings),
+      grammar_(grammar),
+      clock_(clock),
+      interrupt_(interrupt),
+      loop_(machine.control(), machine.answers(), machine.wakeup()),
+      conversation_(machine.text()) {
+  start_context();
+}
+
+void LocalChat::start_context() {
+  generator_ = std::make_unique<HostGenerator>(loop_, machine_.text(), machine_.model());
+  generator_->use(machine_.adapters_in_force());
+}
+
+void LocalChat::clear() {
+  restore({});
+}
+
+void LocalChat::restore(ChatMessages messages) {
+  conversation_.restore(std::move(messages));
+  start_context();
+}
+
+Result<std::string> LocalChat::stream(std::uint64_t begin_ns, std::uint64_t& first_ns) {
+  std::string text;
+  cli::Progress progress(terminal_, clock_, "prompt tokens");
+  const std::uint64_t before = generator_->statistics().computed_token_count;
+  loop_.watch([&] { progress.update(generator_->statistics().computed_token_count - before, 0); });
+  first_ns = begin_ns;
+  interrupted_ = false;
+  while (!generator_->ended() && !interrupted_) {
+    generator_->begin_step();
+    Result<std::string> shown = generator_->finish_step();
+    loop_.watch({});
+    progress.finish();
+    if (first_ns == begin_ns) first_ns = clock_.now_ns();
+    if (!shown.ok()) return std::move(shown).take_error();
+    print(shown.value());
+    text += shown.value();
+    interrupted_ = interrupt_.take();
+  }
+  return text;
+}
+
+void LocalChat::tell_speed(std::uint64_t begin_ns, std::uint64_t first_ns, std::size_t prompt_count,
+                           std::uint32_t found_before) const {
+  print_reply_line({.is_stopped = interrupted_,
+                    .token_count = generator_->ids().size(),
+                    .first_s = static_cast<double>(first_ns - begin_ns) * 1e-9,
+                    .decode_s = static_cast<double>(clock_.now_ns() - first_ns) * 1e-9,
+                    .prompt_count = prompt_count,
+                    .found_count = generator_->counters().found_token_count - found_before,
+                    .context = "context " + std::to_string(generator_->token_count()) + " of " +
+                               std::to_string(machine_.model().context_length)},
+                   terminal_);
+}
+
+Result<void> LocalChat::turn(const std::string& message) {
+  const std::uint64_t begin_ns = clock_.now_ns();
+  conversation_.set_system(settings_.system);
+  const Conversation::Turn turn = TRY(conversation_.user_says(message));
+  if (turn.starts_over) start_context();
+  const std::uint32_t found_before = generator_->counters().found_token_count;
+  Result<void> fits = generator_->append(turn.tokens);
+  if (!fits.ok()) {
+    clear();
+    return std::move(fits).take_error().while_("the history was forgotten");
+  }
+  TRY(constrain(*generator_, grammar_));
+  generator_->start(
+      draw_rule(settings_.sampling), settings_.sampling.seed,
+      {.token_count_max = settings_.max_tokens, .stop_tokens = machine_.model().stop_ids});
+  std::uint64_t first_ns = 0;
+  Result<std::string> text = stream(begin_ns, first_ns);
+  if (!text.ok()) {
+    clear();
+    return std::move(text).take_error().while_("the history was forgotten");
+  }
+  tell_speed(begin_ns, first_ns, turn.tokens.size(), found_before);
+  return conversation_.assistant_said(text.value());
+}
+
+}  // namespace quire
