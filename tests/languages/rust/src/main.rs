@@ -1,5 +1,6 @@
 //! What rows.cpp does, in Rust; the order and the arguments are the same.
 mod note;
+mod published;
 
 use note::*;
 use quire::http::{self, BodyLength, Exchange};
@@ -776,6 +777,7 @@ async fn program(words: Vec<String>) -> Result<()> {
     match words[0].as_str() {
         "child" => return child().await,
         "bare" => return bare(&rows).await,
+        "published" => return published::program().await,
         _ => {}
     }
     let model = Model::open()?;
