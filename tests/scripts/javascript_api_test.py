@@ -283,7 +283,8 @@ class Endpoint(unittest.TestCase):
         self.assertEqual(self.ask("/chat", b"{")[0], 400)
         status, _, text = self.ask("/chat", b'{"messages": 5}')
         self.assertEqual((status, json.loads(text)["error"]["message"]), (400, "messages must be an array"))
-        self.assertEqual(self.chat(model="none")[0], 500)
+        status, _, text = self.chat(model="none")
+        self.assertEqual((status, json.loads(text)["error"]["message"]), (404, "no model none"))
 
     def test_gives_the_request_and_its_own_headers(self):
         status, headers, text = self.ask("/form/a%20b", "hé".encode(), {"x-given": "yes"})

@@ -138,8 +138,14 @@ bool step(test::FakeHost::Loop& loop) {
 namespace draw {
 
 std::int32_t create_rule(std::int32_t, const std::uint8_t* options, std::uint32_t bytes) {
+  const DrawRule rule = parse_rule(options, bytes);
+  if (const auto wrong = sampling::out_of_range(rule)) {
+    return host.refuse(ErrorCode::InvalidArgument,
+                       std::string(wrong->name) + " must be " + wrong->range + ", not " +
+                           std::to_string(static_cast<int>(wrong->value)));
+  }
   const std::int32_t handle = host.new_handle("rule");
-  host.rules[handle] = parse_rule(options, bytes);
+  host.rules[handle] = rule;
   return handle;
 }
 

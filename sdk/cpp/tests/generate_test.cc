@@ -477,7 +477,7 @@ TEST_F(GenerateTest, ADrawerDrawsFromLogitsThatTheProgramMade) {
     EXPECT_EQ((co_await attempt(drawer.draw(logits))).error().text(),
               "out-of-range: no token may follow");
     EXPECT_EQ((co_await attempt(Drawer(DrawRule{.top_p = 7}).draw(logits))).error().text(),
-              "invalid-argument: top_p must be from 0 to 1");
+              "invalid-argument: top_p must be from 0 to 1, not 7");
   };
   const Result<void> done = run(program());
   EXPECT_TRUE(done.ok()) << done.error().text();
@@ -631,10 +631,10 @@ TEST_F(GenerateTest, NumbersOutOfTheirRangeAreNamed) {
     Context context = co_await begun("a");
     const Result<Generation> wrong =
         co_await attempt(context.generate({.temperature = -1}).collect());
-    EXPECT_EQ(wrong.error().text(), "invalid-argument: temperature must be from 0 to 1000000");
+    EXPECT_EQ(wrong.error().text(), "invalid-argument: temperature must be from 0 to 1000000, not -1");
     Generator generator = context.generate({.top_p = 2});
     const Result<std::optional<Piece>> too = co_await attempt(generator.next());
-    EXPECT_EQ(too.error().text(), "invalid-argument: top_p must be from 0 to 1");
+    EXPECT_EQ(too.error().text(), "invalid-argument: top_p must be from 0 to 1, not 2");
     EXPECT_EQ(known(context), "a");
   };
   EXPECT_TRUE(run(program()).ok());

@@ -1,7 +1,7 @@
 // openai: a chat endpoint in OpenAI's form, whole and as a stream.
 //
 //   quire serve --endpoint "POST /v1/chat/completions=openai.ts"
-import { Context, type ChatMessage, type Request, type Response } from "quire";
+import { Context, Model, type ChatMessage, type Request, type Response } from "quire";
 
 interface Body {
   model?: string;
@@ -15,6 +15,7 @@ interface Body {
 export async function serve(request: Request, response: Response) {
   const body = (await request.json()) as Body;
   if (!Array.isArray(body.messages)) throw request.refuse(400, "messages must be an array");
+  if (body.model && !Model.available().includes(body.model)) throw request.refuse(404, `no model ${body.model}`);
   const context = await Context.create(body.model);
   for (const message of body.messages) context.add(message);
   const { max_tokens: maxTokens = 128, temperature = 0, seed = 0 } = body;

@@ -180,9 +180,8 @@ inline double runtime_now_ms() {
 }
 inline constexpr std::uint32_t kRandomBytesMax = 65'536;  // Of one call of the host.
 inline Result<Bytes> runtime_random(std::uint32_t count) {
-  if (count > kRandomBytesMax) {
-    return Error{ErrorCode::TooLarge, std::to_string(count) + " random bytes: at most 65536"};
-  }
+  // The host refuses more, with the text that programs in other languages get.
+  if (count > kRandomBytesMax) TRY(checked_empty(abi::runtime::random(nullptr, count)));
   Bytes bytes{std::string(count, '\0')};
   TRY(runtime::random(std::as_writable_bytes(std::span(bytes.bytes))));
   return bytes;

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <limits>
@@ -199,16 +200,18 @@ class Drawer {
     co_return words;
   }
 
-  // The numbers of the rule are in their ranges.
+  // The numbers of the rule are in their ranges; the text is that of the host.
   Result<void> check_rule() const {
     const std::optional<sampling::OutOfRange> wrong = sampling::out_of_range(rule_);
     if (!wrong) return {};
-    return Error{ErrorCode::InvalidArgument, std::string(wrong->name) + " must be " + wrong->range};
+    char value[32];
+    std::snprintf(value, sizeof value, "%.9g", wrong->value);
+    return Error{ErrorCode::InvalidArgument,
+                 std::string(wrong->name) + " must be " + wrong->range + ", not " + value};
   }
-  // The rule as the host has it: made when it is first needed.
+  // The rule as the host has it: made when it is first needed. The host checks its numbers.
   Result<std::int32_t> rule_handle(const Model& model) {
     if (host_rule_.get() >= 0) return host_rule_.get();
-    TRY(check_rule());
     const std::vector<std::uint8_t> options = draw_options(rule_);
     host_rule_ = detail::SharedHandle(TRY(checked(
         abi::draw::create_rule(model.handle(), options.data(), detail::count_of(options.size())))));
