@@ -273,6 +273,24 @@ TEST_P(VectorKernels, BitsDependNeitherOnTheTokensBesideNorOnTheRowsOfACall) {
   }
 }
 
+// Wide matrices and many tokens are cut into slices of columns and chunks of tokens.
+TEST_P(VectorKernels, ManyTokensOfWideRowsGiveTheBitsOfOneTokenAtATime) {
+  std::vector<NumberFormat> formats(std::begin(kQuantised), std::end(kQuantised));
+  formats.insert(formats.end(), std::begin(kFloats), std::end(kFloats));
+  for (NumberFormat format : formats) {
+    SCOPED_TRACE(format_shape(format).name);
+    const std::uint32_t rows = 16 * 2 + 3, columns = 2560, tokens = 128 + 128 + 39;
+    Matrix matrix(table(), format, rows, columns, random_);
+    Activations activations(table(), format, columns,
+                            random_floats(std::size_t{tokens} * columns, random_));
+    const std::vector<float> together = multiply(table(), matrix, activations.all());
+    for (std::uint32_t token = 0; token < tokens; ++token) {
+      const std::vector<float> alone = multiply(table(), matrix, activations.from(token, 1));
+      ASSERT_TRUE(same_bits(alone.data(), &together[std::size_t{token} * rows], rows)) << token;
+    }
+  }
+}
+
 // Rounding each product and sum once costs at most column_count roundings of the running sum.
 TEST_P(VectorKernels, FloatProductsAreWithinRoundingOfDoubleArithmetic) {
   for (NumberFormat format : kFloats) {
