@@ -199,7 +199,8 @@ void held_tokens(const MatmulArguments& a) {
 template <typename M>
 void multiply(const MatmulArguments& a) {
   if (a.token_count >= Codes::kManyTokens) {
-    return Codes::kPanels ? many_tokens<M>(a) : held_tokens<M>(a);
+    if constexpr (Codes::kPanels) return many_tokens<M>(a);
+    return held_tokens<M>(a);
   }
   switch (M::groups(a.token_count)) {
     case 4:
@@ -214,17 +215,21 @@ void multiply(const MatmulArguments& a) {
 void multiply_any(const MatmulArguments& a) {
   switch (a.kind) {
     case PackedKind::Nibble:
-      return multiply<Quantised<NibbleBlock<Shape<4, 3, false>>>>(a);
+      return multiply<Quantised<PlainBlock<Shape<4, 3, false>>>>(a);
     case PackedKind::NibbleMin:
-      return multiply<Quantised<NibbleBlock<Shape<4, -1, false>>>>(a);
-    case PackedKind::Byte5:
-      return multiply<Quantised<ByteBlock<Shape<5, 4, false>>>>(a);
-    case PackedKind::Byte8:
-      return multiply<Quantised<ByteBlock<Shape<8, 7, false>>>>(a);
-    case PackedKind::ByteMin:
-      return multiply<Quantised<ByteBlock<Shape<5, -1, false>>>>(a);
-    case PackedKind::ByteHalves:
-      return multiply<Quantised<ByteBlock<Shape<6, 5, true>>>>(a);
+      return multiply<Quantised<PlainBlock<Shape<4, -1, false>>>>(a);
+    case PackedKind::NibbleK:
+      return multiply<Quantised<IntegerScaleBlock<4>>>(a);
+    case PackedKind::Five:
+      return multiply<Quantised<PlainBlock<Shape<5, 4, false>>>>(a);
+    case PackedKind::FiveMin:
+      return multiply<Quantised<PlainBlock<Shape<5, -1, false>>>>(a);
+    case PackedKind::FiveK:
+      return multiply<Quantised<IntegerScaleBlock<5>>>(a);
+    case PackedKind::SixK:
+      return multiply<Quantised<SixBlock>>(a);
+    case PackedKind::Byte:
+      return multiply<Quantised<PlainBlock<Shape<8, 7, false>>>>(a);
     case PackedKind::F32:
       return multiply<Floats<FloatNumbers>>(a);
     case PackedKind::F16:

@@ -23,17 +23,19 @@ static_assert(sizeof(ActivationBlock) == 48);
 
 // How a packed matrix lies in memory; packing.h has the details.
 enum class PackedKind : std::uint8_t {
-  Nibble,      // 4-bit codes, scale; value = d * (code - 8)
-  NibbleMin,   // 4-bit codes, scale and minimum; value = d * code + m
-  Byte5,       // 5-bit codes in bytes; value = d * (code - 16)
-  Byte8,       // 8-bit codes; value = d * (code - 128)
-  ByteMin,     // 5-bit codes in bytes, scale and minimum
-  ByteHalves,  // 6-bit codes in bytes, a scale per 16 columns; value = d * (code - 32)
+  Nibble,     // 4-bit codes, scale; value = d * (code - 8)
+  NibbleMin,  // 4-bit codes, scale and minimum; value = d * code + m
+  NibbleK,    // The same, with the scales of 256 columns as integers of 6 bits
+  Five,       // 5-bit codes; value = d * (code - 16)
+  FiveMin,    // 5-bit codes, scale and minimum
+  FiveK,      // The same, with integer scales
+  SixK,       // 6-bit codes, an integer scale per 16 columns; value = d * (code - 32)
+  Byte,       // 8-bit codes; value = d * (code - 128)
   F32,
   F16,
   BF16,
 };
-inline constexpr int kPackedKindCount = 9;
+inline constexpr int kPackedKindCount = 11;
 
 enum class VectorElement : std::uint8_t { F32, F16, BF16 };
 

@@ -111,8 +111,8 @@ constexpr KernelTable table_of(const char* name, const char* numerics_id) {
 
 }  // namespace
 
-constexpr KernelTable kAvx2Kernels = table_of<avx2::kVectorSet>("avx2", "avx2-1");
-constexpr KernelTable kAvx512Kernels = table_of<avx512::kVectorSet>("avx512", "avx512-1");
+constexpr KernelTable kAvx2Kernels = table_of<avx2::kVectorSet>("avx2", "avx2-2");
+constexpr KernelTable kAvx512Kernels = table_of<avx512::kVectorSet>("avx512", "avx512-2");
 
 bool machine_has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&

@@ -37,10 +37,15 @@ struct LinesOf256 {
     return {_mm256_and_si256(line.low, _mm256_set1_epi8(mask)),
             _mm256_and_si256(line.high, _mm256_set1_epi8(mask))};
   }
-  // Shifts pairs of codes; the caller masks what crosses from one into the other.
-  template <int kBits>
-  static Line right(Line line) {
-    return {_mm256_srli_epi16(line.low, kBits), _mm256_srli_epi16(line.high, kBits)};
+  static Line either(Line a, Line b) {
+    return {_mm256_or_si256(a.low, b.low), _mm256_or_si256(a.high, b.high)};
+  }
+  // Shifts of pairs of codes; the caller masks what crosses from one into the other.
+  static Line right(Line line, int bits) {
+    return {_mm256_srli_epi16(line.low, bits), _mm256_srli_epi16(line.high, bits)};
+  }
+  static Line left(Line line, int bits) {
+    return {_mm256_slli_epi16(line.low, bits), _mm256_slli_epi16(line.high, bits)};
   }
   // Four activations in every lane of four.
   static Spread spread(const int8_t* from) {
@@ -50,6 +55,13 @@ struct LinesOf256 {
   }
   static Lanes::Float floats(Integers dot) {
     return {_mm256_cvtepi32_ps(dot.low), _mm256_cvtepi32_ps(dot.high)};
+  }
+  // Sixteen bytes as numbers.
+  static Lanes::Float floats_of_unsigned(__m128i bytes) {
+    return floats({_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))});
+  }
+  static Lanes::Float floats_of_signed(__m128i bytes) {
+    return floats({_mm256_cvtepi8_epi32(bytes), _mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8))});
   }
 };
 

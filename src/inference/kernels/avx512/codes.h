@@ -32,10 +32,13 @@ struct Codes {
   static Line masked(Line line, char mask) {
     return _mm512_and_si512(line, _mm512_set1_epi8(mask));
   }
-  // Shifts pairs of codes; the caller masks what crosses from one into the other.
-  template <int kBits>
-  static Line right(Line line) {
-    return _mm512_srli_epi16(line, kBits);
+  static Line either(Line a, Line b) { return _mm512_or_si512(a, b); }
+  // Shifts of pairs of codes; the caller masks what crosses from one into the other.
+  static Line right(Line line, int bits) {
+    return _mm512_srli_epi16(line, static_cast<unsigned>(bits));
+  }
+  static Line left(Line line, int bits) {
+    return _mm512_slli_epi16(line, static_cast<unsigned>(bits));
   }
   // Four activations in every lane of four.
   static Spread spread(const int8_t* from) {
@@ -44,6 +47,13 @@ struct Codes {
     return _mm512_set1_epi32(word);
   }
   static Lanes::Float floats(Integers dot) { return _mm512_cvtepi32_ps(dot); }
+  // Sixteen bytes as numbers.
+  static Lanes::Float floats_of_unsigned(__m128i bytes) {
+    return floats(_mm512_cvtepu8_epi32(bytes));
+  }
+  static Lanes::Float floats_of_signed(__m128i bytes) {
+    return floats(_mm512_cvtepi8_epi32(bytes));
+  }
 
   template <int kBits>
   struct Operand {
