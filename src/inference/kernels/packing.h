@@ -1,5 +1,5 @@
 #pragma once
-// The layout of weights that `avx2` and `avx512` share, and its packing. Plain C++: nothing here is
+// The layout of weights that the vector sets share, and its packing. Plain C++: nothing here is
 // hot but pack_rows, which keeps up with a fast disk.
 //
 // Sixteen rows form a group; a group holds its units one after the other, each of 32 columns, in

@@ -1,8 +1,9 @@
 #pragma once
-// What one instruction set offers: plain arguments, one constant table of functions per set.
+// What one instruction set offers: plain arguments, matrix products, and a constant table of the
+// other functions.
 //
-// avx2/ and avx512/ implement it; vector_tables.cc turns it into a KernelTable. Like kernel_types.h
-// this holds plain data only, so that instruction-set files may include it.
+// avx2/, avxvnni/ and avx512/ implement it; vector_tables.cc turns it into a KernelTable. Like
+// kernel_types.h this holds plain data only, so that instruction-set files may include it.
 #include <cstddef>
 #include <cstdint>
 
@@ -74,7 +75,6 @@ struct AttendArguments {
 };
 
 struct VectorSet {
-  void (*matmul)(const MatmulArguments& arguments);
   void (*attend)(const AttendArguments& arguments);
   void (*quantise)(std::uint32_t column_count, const float* x, ActivationBlock* out);
   void (*rms_norm)(const float* x, const float* weight, float epsilon, std::uint32_t count,
@@ -87,11 +87,17 @@ struct VectorSet {
   float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);
 };
 
+// A set's own matrix products. avxvnni has the other functions of avx2.
 namespace avx2 {
 extern const VectorSet kVectorSet;
-}
+void matmul(const MatmulArguments& arguments);
+}  // namespace avx2
+namespace avxvnni {
+void matmul(const MatmulArguments& arguments);
+}  // namespace avxvnni
 namespace avx512 {
 extern const VectorSet kVectorSet;
-}
+void matmul(const MatmulArguments& arguments);
+}  // namespace avx512
 
 }  // namespace quire::inference

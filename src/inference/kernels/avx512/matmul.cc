@@ -1,6 +1,4 @@
 // Matrix products of this set. Includes intrinsics and plain data only.
-#include "inference/kernels/avx512/matmul.h"
-
 #include "inference/kernels/avx512/codes.h"
 #include "inference/kernels/vector_matmul.h"
 

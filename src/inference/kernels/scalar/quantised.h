@@ -1,6 +1,6 @@
 #pragma once
-// The 8-bit operations, defined in plain C++. `avx2` and `avx512` match these functions bit for
-// bit.
+// The 8-bit operations, defined in plain C++. `avx2`, `avxvnni` and `avx512` match these functions
+// bit for bit.
 //
 // Activations are quantised each row alone, in blocks of 32 columns with a scale each (blocks of 64
 // cost SmolLM2 twice as much likelihood). Weights keep the codes of their file, unsigned, and its
