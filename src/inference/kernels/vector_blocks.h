@@ -64,7 +64,7 @@ struct PlainBlock {
   static constexpr uint32_t kBlocks = 1;
   static constexpr size_t kTail = CodeLines<S::kBits>::kBytes;
   static constexpr size_t kUnitBytes = kTail + (S::kMinimum ? 64 : 32);
-  static constexpr size_t kPrefetch = kUnitBytes;
+  static constexpr bool kStreamed = true;
   const uint8_t* from;
 
   PlainBlock(const uint8_t* unit, uint32_t) : from(unit) {}
@@ -84,7 +84,7 @@ struct IntegerScaleBlock {
   static constexpr uint32_t kBlocks = 8;
   static constexpr size_t kHeader = 256, kScales = 64, kNibbles = 192;
   static constexpr size_t kUnitBytes = kHeader + kBlocks * CodeLines<kBits>::kBytes;
-  static constexpr size_t kPrefetch = kUnitBytes / kBlocks;
+  static constexpr bool kStreamed = true;
   const uint8_t* header;
   uint32_t index;
 
@@ -116,7 +116,7 @@ struct SixBlock {
   static constexpr uint32_t kBlocks = 8;
   static constexpr size_t kHeader = 288, kScales = 32;
   static constexpr size_t kUnitBytes = kHeader + kBlocks * CodeLines<6>::kBytes;
-  static constexpr size_t kPrefetch = kUnitBytes / kBlocks;
+  static constexpr bool kStreamed = true;
   const uint8_t* header;
   uint32_t index;
 
@@ -140,7 +140,7 @@ struct PanelBlock {
   using Shape = S;
   static constexpr uint32_t kBlocks = 1;
   static constexpr size_t kUnitBytes = kPanelBlockBytes;
-  static constexpr size_t kPrefetch = 0;
+  static constexpr bool kStreamed = false;
   const uint8_t* from;
 
   PanelBlock(const uint8_t* unit, uint32_t) : from(unit) {}

@@ -9,18 +9,25 @@ namespace quire::inference {
 namespace {
 
 struct HalfNumbers {
+  static constexpr bool kStreamed = true;
   static constexpr size_t kBytes = 2;
   static Lanes::Float load(const uint8_t* from) { return Lanes::load_f16(from); }
 };
 struct BrainNumbers {
+  static constexpr bool kStreamed = true;
   static constexpr size_t kBytes = 2;
   static Lanes::Float load(const uint8_t* from) { return Lanes::load_bf16(from); }
 };
 struct FloatNumbers {
+  static constexpr bool kStreamed = true;
   static constexpr size_t kBytes = 4;
   static Lanes::Float load(const uint8_t* from) {
     return Lanes::load(reinterpret_cast<const float*>(from));
   }
+};
+
+struct PanelNumbers : FloatNumbers {
+  static constexpr bool kStreamed = false;
 };
 
 // sum = fma(weight, activation, sum), column by column.
@@ -35,7 +42,7 @@ void float_tile(const Strip& strip) {
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) {
       const uint8_t* from = weights + g * strip.group_bytes;
-      prefetch(from, 1);
+      if constexpr (N::kStreamed) prefetch(from + kPrefetchBytes / kGroups, 1);
       numbers[g] = N::load(from);
     }
 #pragma GCC unroll 16
@@ -59,7 +66,8 @@ struct Floats {
   static constexpr size_t kUnitActivationBytes = sizeof(float);
   static constexpr uint32_t kPanelUnits = kPanelBytesMax / (kRows * sizeof(float));
   static constexpr int kTokens = Codes::kTileTokens;
-  static constexpr int groups(uint32_t token_count) { return Codes::float_groups(token_count); }
+  // One token adds column after column to few sums, which takes longer than reading.
+  static constexpr int kGroupsOfOne = 4;
 
   template <int kGroups, int kTokenCount>
   static void direct(const Strip& strip) {
@@ -67,7 +75,7 @@ struct Floats {
   }
   template <int kTokenCount>
   static void from_panel(const Strip& strip) {
-    float_tile<FloatNumbers, 1, kTokenCount>(strip);
+    float_tile<PanelNumbers, 1, kTokenCount>(strip);
   }
   static void unpack(const uint8_t* weights, uint32_t unit_count, uint8_t* panel) {
     for (uint32_t column = 0; column < unit_count; ++column) {

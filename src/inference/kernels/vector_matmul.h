@@ -13,7 +13,8 @@
 // lines of a block.
 //
 // Few tokens (below Codes::kManyTokens) meet each row group in turn, and a tile unpacks codes in
-// registers. The kernel waits for memory up to 2 tokens on AVX2 and 4 on AVX-512.
+// registers. Weights are one stream of memory, asked for 8 KiB ahead: at 2.5 KiB a tile of several
+// tokens waited for memory with half of it unused.
 //
 // Many tokens, 256-bit sets: a slice of a row group is unpacked once into a panel of bytes and F32
 // scales in the first-level cache, and all tokens of a chunk go past it. Loop order: chunks of
@@ -24,11 +25,16 @@
 //
 // Operations. Eight rows by 32 columns by one token of 4-bit codes are 512 multiplications and
 // additions. On AVX2 they take 8 vpmaddubsw, 7 vpaddw, vpmaddwd, vpaddd (the zero of the codes, or
-// a second vfmadd for minima), vcvtdq2ps, vmulps and vfmadd: 20 vector operations, 5 cycles with
-// four vector pipes. Reached on two cores of a Zen 5 at 4.1 GHz with AVX2 forced, 512 tokens: 615
-// to 670 Gop/s for 4-bit codes (75 to 80 operations a cycle and core, of 102), 580 for 5, 440 for
-// 6, 360 for 8, 220 for floats; AVX-512: 1,300 to 1,460 for quantised codes, 390 for floats. One
-// token reads weights at the memory roof in all of them.
+// a second vfmadd for minima), vcvtdq2ps, vmulps and vfmadd: 20 vector operations, of which 11 or
+// 12 multiply; on 256-bit VNNI 8 vpdpbusd and 3 or 4 more, of which 10 or 11 multiply. Two
+// multiplications a cycle make 5.5 to 6 cycles, and 5 to 5.5.
+//
+// Reached on two cores of a Zen 5 at 4.1 GHz, 8192x2048 (docs/benchmarks.md has the table). One
+// token: the memory roof in every format and set; two tokens on AVX2, four on the others: 85 % of
+// it and more for 4-bit codes. 512 tokens, Gop/s: AVX2 630 to 670 for 4-bit codes (80 operations a
+// cycle and core of 85 to 93), 620 for 5, 470 for 6, 375 for 8, 235 for floats; 256-bit VNNI 720
+// to 810, 6 bits 670; AVX-512 1,200 to 1,390, Q6_K 910 to 950, floats 390. AVX2 of 6 bits waits
+// for multiplications too (4 widenings a block), 8 bits for all four pipes (39 operations).
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,21 +57,21 @@ struct Quantised {
   static constexpr size_t kUnitActivationBytes = sizeof(ActivationBlock) * B::kBlocks;
   static constexpr uint32_t kPanelUnits = Codes::kPanelBlocks / B::kBlocks;
   static constexpr int kTokens = Codes::kTileTokens;
-  static constexpr int groups(uint32_t token_count) { return Codes::groups(token_count); }
+  static constexpr int kGroupsOfOne = 1;
 
   template <int kGroups, int kTokenCount>
   static void direct(const Strip& strip) {
-    quantised_tile<B, kGroups, kTokenCount>(strip);
+    static_assert(kGroups == 1);
+    quantised_tile<B, kTokenCount>(strip);
   }
   template <int kTokenCount>
   static void from_panel(Strip strip) {
     strip.unit_count *= B::kBlocks;
-    quantised_tile<PanelBlock<Shape>, 1, kTokenCount>(strip);
+    quantised_tile<PanelBlock<Shape>, kTokenCount>(strip);
   }
   static void unpack(const uint8_t* weights, uint32_t unit_count, uint8_t* panel) {
     for (uint32_t unit = 0; unit < unit_count; ++unit, weights += B::kUnitBytes) {
       for (uint32_t index = 0; index < B::kBlocks; ++index, panel += kPanelBlockBytes) {
-        prefetch(weights + index * (B::kUnitBytes / B::kBlocks), B::kPrefetch);
         const B block(weights, index);
 #pragma GCC unroll 8
         for (int i = 0; i < 8; ++i) Codes::store(panel + i * kLine, block.line(i));
@@ -96,7 +102,7 @@ inline uint32_t rows_of_last(const MatmulArguments& a) {
   return (a.row_count - 1) % kRows + 1;
 }
 
-// Few tokens against every row group, kGroups at a time; what is left goes one by one.
+// Few tokens against every row group in turn; one token against kGroups at a time.
 template <typename M, int kGroups>
 void few_tokens(const MatmulArguments& a) {
   Strip strip{.weights = reinterpret_cast<const uint8_t*>(a.weights),
@@ -110,14 +116,11 @@ void few_tokens(const MatmulArguments& a) {
               .resume = false};
   const uint32_t group_count = (a.row_count + kRows - 1) / kRows;
   for (uint32_t group = 0; group < group_count;) {
-    const bool several = group + kGroups <= group_count;
+    const bool several = kGroups > 1 && group + kGroups <= group_count;
     const uint32_t step = several ? kGroups : 1;
     strip.row_count = group + step == group_count ? rows_of_last(a) : kRows;
     if (several) {
-      constexpr int kTokens = kGroups == 1 ? M::kTokens : kGroups == 2 ? 4 : 2;
-      token_tiles<kTokens>(strip, a.token_count, []<int kCount>(const Strip& at) {
-        M::template direct<kGroups, kCount>(at);
-      });
+      M::template direct<kGroups, 1>(strip);
     } else {
       token_tiles<M::kTokens>(strip, a.token_count, []<int kCount>(const Strip& at) {
         M::template direct<1, kCount>(at);
@@ -129,19 +132,25 @@ void few_tokens(const MatmulArguments& a) {
   }
 }
 
-// One chunk of tokens against one slice of the columns of every row group.
+// One chunk of tokens against one slice of the columns of every row group. While the tokens meet
+// one panel, the weights of the next come from memory, some with each tile.
 template <typename M>
 void slice(const MatmulArguments& a, Strip strip, uint32_t token_count) {
   alignas(64) uint8_t panel[kPanelBytesMax];
   const uint8_t* weights = strip.weights;
+  const uint32_t tile_count = (token_count + M::kTokens - 1) / M::kTokens;
+  const size_t bytes_a_tile = strip.unit_count * M::kUnitBytes / tile_count + 1;
   strip.weights = panel;
   for (uint32_t row = 0; row < a.row_count; row += kRows) {
     M::unpack(weights, strip.unit_count, panel);
+    weights += a.group_bytes;
+    const uint8_t* next = weights;
     strip.row_count = row + kRows < a.row_count ? kRows : rows_of_last(a);
-    token_tiles<M::kTokens>(strip, token_count, []<int kCount>(const Strip& at) {
+    token_tiles<M::kTokens>(strip, token_count, [&]<int kCount>(const Strip& at) {
+      prefetch(next, bytes_a_tile);
+      next += bytes_a_tile;
       M::template from_panel<kCount>(at);
     });
-    weights += a.group_bytes;
     strip.out += kRows;
   }
 }
@@ -202,14 +211,8 @@ void multiply(const MatmulArguments& a) {
     if constexpr (Codes::kPanels) return many_tokens<M>(a);
     return held_tokens<M>(a);
   }
-  switch (M::groups(a.token_count)) {
-    case 4:
-      return few_tokens<M, 4>(a);
-    case 2:
-      return few_tokens<M, 2>(a);
-    default:
-      return few_tokens<M, 1>(a);
-  }
+  if (a.token_count == 1) return few_tokens<M, M::kGroupsOfOne>(a);
+  few_tokens<M, 1>(a);
 }
 
 void multiply_any(const MatmulArguments& a) {

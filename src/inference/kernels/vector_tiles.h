@@ -9,7 +9,7 @@
 namespace quire::inference {
 namespace {
 
-constexpr size_t kPrefetchBytes = 2560;  // Ahead of the block in use.
+constexpr size_t kPrefetchBytes = 8192;  // Ahead of the weights in use, over all streams of them.
 
 // What a tile works on.
 struct Strip {
@@ -25,8 +25,8 @@ struct Strip {
 };
 
 inline void prefetch(const uint8_t* from, size_t byte_count) {
-  for (size_t line = 0; line < byte_count; line += kLine) {
-    _mm_prefetch(reinterpret_cast<const char*>(from + kPrefetchBytes + line), _MM_HINT_T0);
+  for (size_t at = 0; at < byte_count; at += kLine) {
+    _mm_prefetch(reinterpret_cast<const char*>(from + at), _MM_HINT_T0);
   }
 }
 
@@ -158,19 +158,18 @@ inline void add_block(const B& block, const uint8_t* x, size_t stride,
   }
 }
 
-template <typename B, int kGroups, int kTokens>
+template <typename B, int kTokens>
 void quantised_tile(const Strip& strip) {
-  Sums<kGroups, kTokens> sums(strip);
+  Sums<1, kTokens> sums(strip);
   const uint8_t* weights = strip.weights;
   const uint8_t* x = strip.activations;
+  constexpr size_t kBlockBytes = B::kUnitBytes / B::kBlocks;
   for (uint32_t unit = 0; unit < strip.unit_count; ++unit, weights += B::kUnitBytes) {
     for (uint32_t index = 0; index < B::kBlocks; ++index, x += sizeof(ActivationBlock)) {
-#pragma GCC unroll 4
-      for (int g = 0; g < kGroups; ++g) {
-        const uint8_t* from = weights + g * strip.group_bytes;
-        prefetch(from + index * (B::kUnitBytes / B::kBlocks), B::kPrefetch);
-        add_block(B(from, index), x, strip.activation_stride, sums.at[g]);
+      if constexpr (B::kStreamed) {
+        prefetch(weights + index * kBlockBytes + kPrefetchBytes, kBlockBytes);
       }
+      add_block(B(weights, index), x, strip.activation_stride, sums.at[0]);
     }
   }
   sums.store(strip);

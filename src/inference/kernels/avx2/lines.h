@@ -22,8 +22,6 @@ struct LinesOf256 {
   static constexpr int kTileTokens = 4;
   static constexpr uint32_t kPanelBlocks = 32;  // 20 KiB of a first-level cache of 32 or more.
   static constexpr uint32_t kManyTokens = 32;
-  static constexpr int groups(uint32_t) { return 1; }
-  static constexpr int float_groups(uint32_t token_count) { return token_count == 1 ? 4 : 1; }
 
   static Line load(const uint8_t* from) {
     return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),

@@ -21,11 +21,6 @@ struct Codes {
   static constexpr int kTileTokens = 16;
   static constexpr uint32_t kPanelBlocks = 16;  // 10 KiB, beside 12 KiB of activations of a tile.
   static constexpr uint32_t kManyTokens = 17;
-  // Row groups at once, so that several streams of memory are under way.
-  static constexpr int groups(uint32_t token_count) {
-    return token_count <= 3 ? 4 : token_count <= 7 ? 2 : 1;
-  }
-  static constexpr int float_groups(uint32_t token_count) { return groups(token_count); }
 
   static Line load(const uint8_t* from) { return _mm512_loadu_si512(from); }
   static void store(uint8_t* to, Line line) { _mm512_storeu_si512(to, line); }
