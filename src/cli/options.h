@@ -225,7 +225,7 @@ struct BenchOptions {
   EngineOptions engine;
   std::vector<std::uint32_t> lengths = {1024, 4096, 8192};  // Kv: tokens of the sequence.
   std::uint32_t prompt_tokens = 512;                        // Generate.
-  std::uint32_t decode_tokens = 128;
+  std::uint32_t decode_tokens = 128, depth = 16;            // Depth: tokens before those.
   // Pressure, Batching, Arrival, Constraint: one count of conversations, of instances, of streams.
   std::vector<std::uint32_t> streams = {1, 4, 16};
   std::uint32_t tokens = 2048;  // Restore, Sink.
