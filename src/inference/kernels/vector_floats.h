@@ -68,6 +68,7 @@ struct Floats {
   static constexpr int kTokens = Codes::kTileTokens;
   // One token adds column after column to few sums, which takes longer than reading.
   static constexpr int kGroupsOfOne = 4;
+  static constexpr uint32_t kManyTokens = Codes::many_tokens(32);
 
   template <int kGroups, int kTokenCount>
   static void direct(const Strip& strip) {

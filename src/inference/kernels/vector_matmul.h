@@ -12,7 +12,7 @@
 // which serves two products. 512-bit registers hold sixteen tokens: a sum for each and the eight
 // lines of a block.
 //
-// Few tokens (below Codes::kManyTokens) meet each row group in turn, and a tile unpacks codes in
+// Few tokens (below kManyTokens) meet each row group in turn, and a tile unpacks codes in
 // registers. Weights are one stream of memory, asked for 8 KiB ahead: at 2.5 KiB a tile of several
 // tokens waited for memory with half of it unused.
 //
@@ -57,6 +57,7 @@ struct Quantised {
   static constexpr size_t kUnitActivationBytes = sizeof(ActivationBlock) * B::kBlocks;
   static constexpr uint32_t kPanelUnits = Codes::kPanelBlocks / B::kBlocks;
   static constexpr int kTokens = Codes::kTileTokens;
+  static constexpr uint32_t kManyTokens = Codes::many_tokens(Shape::kBits);
   static constexpr int kGroupsOfOne = 1;
 
   template <int kGroups, int kTokenCount>
@@ -207,7 +208,7 @@ void held_tokens(const MatmulArguments& a) {
 
 template <typename M>
 void multiply(const MatmulArguments& a) {
-  if (a.token_count >= Codes::kManyTokens) {
+  if (a.token_count >= M::kManyTokens) {
     if constexpr (Codes::kPanels) return many_tokens<M>(a);
     return held_tokens<M>(a);
   }

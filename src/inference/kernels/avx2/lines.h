@@ -21,7 +21,10 @@ struct LinesOf256 {
   static constexpr bool kPanels = true;
   static constexpr int kTileTokens = 4;
   static constexpr uint32_t kPanelBlocks = 32;  // 20 KiB of a first-level cache of 32 or more.
-  static constexpr uint32_t kManyTokens = 32;
+  // A panel pays from so many tokens on; sooner where unpacking for each four costs more.
+  static constexpr uint32_t many_tokens(int code_bits) {
+    return code_bits == 5 || code_bits == 6 ? 16 : 32;
+  }
 
   static Line load(const uint8_t* from) {
     return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),

@@ -20,7 +20,7 @@ struct Codes {
   static constexpr bool kPanels = false;
   static constexpr int kTileTokens = 16;
   static constexpr uint32_t kPanelBlocks = 16;  // 10 KiB, beside 12 KiB of activations of a tile.
-  static constexpr uint32_t kManyTokens = 17;
+  static constexpr uint32_t many_tokens(int) { return 17; }  // More than a tile.
 
   static Line load(const uint8_t* from) { return _mm512_loadu_si512(from); }
   static void store(uint8_t* to, Line line) { _mm512_storeu_si512(to, line); }
