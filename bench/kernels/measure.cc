@@ -66,22 +66,25 @@ Pool::~Pool() {
 }
 
 double read_bandwidth(int thread_count, int rounds) {
+  using Vector = std::uint64_t __attribute__((vector_size(16)));
   constexpr std::size_t kBytes = std::size_t{1} << 30;
+  constexpr std::size_t kAhead = 512;  // Vectors, 8 KiB: 2 KiB ahead reads a fifth less.
   const Pool pool(kBytes);
   std::memset(pool.data(), 1, kBytes);
   std::vector<std::uint64_t> sums(static_cast<std::size_t>(thread_count) * 8);
   const Timing timing = measure(thread_count, rounds, [&](int thread) {
-    const std::size_t count = kBytes / 8 / static_cast<std::size_t>(thread_count) / 32 * 32;
-    const auto* from = reinterpret_cast<const std::uint64_t*>(pool.data()) +
-                       count * static_cast<std::size_t>(thread);
-    std::uint64_t sum[16] = {};
-    for (std::size_t i = 0; i < count; i += 16) {
-      __builtin_prefetch(from + i + 256);
-      __builtin_prefetch(from + i + 264);
-      for (std::size_t j = 0; j < 16; ++j) sum[j] += from[i + j];
+    const std::size_t count =
+        kBytes / sizeof(Vector) / static_cast<std::size_t>(thread_count) / 16 * 16;
+    const auto* from =
+        reinterpret_cast<const Vector*>(pool.data()) + count * static_cast<std::size_t>(thread);
+    Vector sum[8] = {};
+    for (std::size_t i = 0; i < count; i += 8) {
+      __builtin_prefetch(from + i + kAhead);
+      __builtin_prefetch(from + i + kAhead + 4);
+      for (std::size_t j = 0; j < 8; ++j) sum[j] += from[i + j];
     }
     std::uint64_t total = 0;
-    for (std::uint64_t each : sum) total += each;
+    for (const Vector& each : sum) total += each[0] + each[1];
     sums[static_cast<std::size_t>(thread) * 8] = total;
   });
   return sums[0] == 0 ? 0.0 : static_cast<double>(kBytes) / timing.best_s;

@@ -114,7 +114,7 @@ Result<void> bench_generate(const cli::BenchOptions& options) {
   for (const std::uint32_t streams : options.streams) {
     const std::string name = std::to_string(streams);
     tell("decode, " + name + (streams == 1 ? " stream" : " streams"), "decode_" + name,
-         TRY(bench.measure(std::max(1u, streams), kStreamPromptTokens,
+         TRY(bench.measure(std::max(1u, streams), options.depth,
                            std::max(2u, options.decode_tokens), false)));
   }
   const control::ControlStatistics statistics = machine->control().statistics();

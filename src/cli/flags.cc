@@ -24,6 +24,7 @@ struct Choice {
 constexpr Choice<BackendChoice> kBackends[] = {{"auto", BackendChoice::Auto},
                                                {"scalar", BackendChoice::Scalar},
                                                {"avx2", BackendChoice::Avx2},
+                                               {"avxvnni", BackendChoice::AvxVnni},
                                                {"avx512", BackendChoice::Avx512}};
 constexpr Choice<KvModeChoice> kKvModes[] = {{"basic", KvModeChoice::Basic},
                                              {"paged", KvModeChoice::Paged}};

@@ -11,7 +11,7 @@
 
 namespace quire::cli {
 
-enum class BackendChoice : std::uint8_t { Auto, Scalar, Avx2, Avx512 };
+enum class BackendChoice : std::uint8_t { Auto, Scalar, Avx2, AvxVnni, Avx512 };
 enum class KvModeChoice : std::uint8_t { Paged, Basic };
 enum class KvFormatChoice : std::uint8_t { F32, F16, BF16 };
 enum class PagePolicyChoice : std::uint8_t { Default, Lru, S3Fifo };
@@ -227,7 +227,7 @@ struct BenchOptions {
   EngineOptions engine;
   std::vector<std::uint32_t> lengths = {1024, 4096, 8192};  // Kv: tokens of the sequence.
   std::uint32_t prompt_tokens = 512;                        // Generate.
-  std::uint32_t decode_tokens = 128;
+  std::uint32_t decode_tokens = 128, depth = 16;            // Depth: tokens before those.
   // Pressure, Batching, Arrival, Constraint: one count of conversations, of instances, of streams.
   std::vector<std::uint32_t> streams = {1, 4, 16};
   std::uint32_t tokens = 2048;  // Restore, Sink.

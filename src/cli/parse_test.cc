@@ -376,7 +376,7 @@ TEST(Parse, AnUnknownChoiceIsNamedWithWhatIsSupported) {
   EXPECT_EQ(first_line_of_usage_error({"chat", "--kv", "x"}),
             "unknown kv cache mode \"x\" (supported: basic, paged)");
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--backend", "gpu"}),
-            "unknown backend \"gpu\" (supported: auto, scalar, avx2, avx512)");
+            "unknown backend \"gpu\" (supported: auto, scalar, avx2, avxvnni, avx512)");
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--kv-format", "q8"}),
             "unknown kv format \"q8\" (supported: f32, f16, bf16)");
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--page-size", "12"}),

@@ -67,6 +67,7 @@ Verb add_generate_speed(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand("generate", "Tokens a second: prefill, decode, streams");
   add_count(*verb, "--prompt-tokens", state->options.prompt_tokens, "Tokens of a prompt");
   add_count(*verb, "--decode-tokens", state->options.decode_tokens, "Tokens generated");
+  add_count(*verb, "--depth", state->options.depth, "Tokens of a sequence before those");
   add_counts(*verb, "--streams", state->options.streams, "Sequences at once");
   add_repetitions(*verb, state);
   return finished(

@@ -20,7 +20,7 @@ class CompletionSink {
 };
 
 struct BackendCapabilities {
-  std::string name;              // "scalar", "avx2", "avx512", "simulated".
+  std::string name;              // "scalar", "avx2", "avxvnni", "avx512", "simulated".
   std::string numerics_id;       // Backend and kernel revision; equal ids give equal bits.
   bool batch_invariant = false;  // Whether it promises bits.
   std::uint32_t page_size = 16;

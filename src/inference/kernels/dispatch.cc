@@ -9,7 +9,7 @@ namespace quire::inference {
 namespace {
 
 struct Supported {
-  std::array<const KernelTable*, 3> tables{};
+  std::array<const KernelTable*, 4> tables{};
   std::size_t count = 0;
   void add(const KernelTable& table) { tables[count++] = &table; }
 };
@@ -19,6 +19,9 @@ Supported detect() {
   supported.add(kScalarKernels);
 #ifdef QUIRE_KERNELS_AVX2
   if (machine_has_avx2()) supported.add(kAvx2Kernels);
+#endif
+#ifdef QUIRE_KERNELS_AVXVNNI
+  if (machine_has_avxvnni()) supported.add(kAvxVnniKernels);
 #endif
 #ifdef QUIRE_KERNELS_AVX512
   if (machine_has_avx512()) supported.add(kAvx512Kernels);

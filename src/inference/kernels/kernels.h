@@ -1,8 +1,9 @@
 #pragma once
 // The arithmetic that models need, once per instruction set, behind one table of functions.
 //
-// `scalar` defines every operation in F32 (weights decoded exactly, activations F32). `avx2` and
-// `avx512` use 8-bit activations where weights are quantised (integer dot products), F32 elsewhere;
+// `scalar` defines every operation in F32 (weights decoded exactly, activations F32). `avx2`,
+// `avxvnni` and `avx512` use 8-bit activations where weights are quantised (integer dot products),
+// F32 elsewhere;
 // scalar/quantised.h defines those 8-bit operations in plain C++, and the tables match it exactly.
 //
 // Batch invariance. Each output number is computed in one fixed order of operations, whatever else
@@ -63,7 +64,7 @@ struct AttentionTask {
 };
 
 struct KernelTable {
-  const char* name;         // "scalar", "avx2", "avx512"
+  const char* name;         // "scalar", "avx2", "avxvnni", "avx512"
   const char* numerics_id;  // Changes whenever any bit of any result may.
 
   // Weights. Rows are packed in groups of kRowGroup; pack_rows takes rows [row_first, row_first +

@@ -1,8 +1,9 @@
 #pragma once
-// What one instruction set offers: plain arguments, one constant table of functions per set.
+// What one instruction set offers: plain arguments, matrix products, and a constant table of the
+// other functions.
 //
-// avx2/ and avx512/ implement it; vector_tables.cc turns it into a KernelTable. Like kernel_types.h
-// this holds plain data only, so that instruction-set files may include it.
+// avx2/, avxvnni/ and avx512/ implement it; vector_tables.cc turns it into a KernelTable. Like
+// kernel_types.h this holds plain data only, so that instruction-set files may include it.
 #include <cstddef>
 #include <cstdint>
 
@@ -23,17 +24,19 @@ static_assert(sizeof(ActivationBlock) == 48);
 
 // How a packed matrix lies in memory; packing.h has the details.
 enum class PackedKind : std::uint8_t {
-  Nibble,      // 4-bit codes, scale; value = d * (code - 8)
-  NibbleMin,   // 4-bit codes, scale and minimum; value = d * code + m
-  Byte5,       // 5-bit codes in bytes; value = d * (code - 16)
-  Byte8,       // 8-bit codes; value = d * (code - 128)
-  ByteMin,     // 5-bit codes in bytes, scale and minimum
-  ByteHalves,  // 6-bit codes in bytes, a scale per 16 columns; value = d * (code - 32)
+  Nibble,     // 4-bit codes, scale; value = d * (code - 8)
+  NibbleMin,  // 4-bit codes, scale and minimum; value = d * code + m
+  NibbleK,    // The same, with the scales of 256 columns as integers of 6 bits
+  Five,       // 5-bit codes; value = d * (code - 16)
+  FiveMin,    // 5-bit codes, scale and minimum
+  FiveK,      // The same, with integer scales
+  SixK,       // 6-bit codes, an integer scale per 16 columns; value = d * (code - 32)
+  Byte,       // 8-bit codes; value = d * (code - 128)
   F32,
   F16,
   BF16,
 };
-inline constexpr int kPackedKindCount = 9;
+inline constexpr int kPackedKindCount = 11;
 
 enum class VectorElement : std::uint8_t { F32, F16, BF16 };
 
@@ -72,7 +75,6 @@ struct AttendArguments {
 };
 
 struct VectorSet {
-  void (*matmul)(const MatmulArguments& arguments);
   void (*attend)(const AttendArguments& arguments);
   void (*quantise)(std::uint32_t column_count, const float* x, ActivationBlock* out);
   void (*rms_norm)(const float* x, const float* weight, float epsilon, std::uint32_t count,
@@ -85,11 +87,17 @@ struct VectorSet {
   float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);
 };
 
+// A set's own matrix products. avxvnni has the other functions of avx2.
 namespace avx2 {
 extern const VectorSet kVectorSet;
-}
+void matmul(const MatmulArguments& arguments);
+}  // namespace avx2
+namespace avxvnni {
+void matmul(const MatmulArguments& arguments);
+}  // namespace avxvnni
 namespace avx512 {
 extern const VectorSet kVectorSet;
-}
+void matmul(const MatmulArguments& arguments);
+}  // namespace avx512
 
 }  // namespace quire::inference

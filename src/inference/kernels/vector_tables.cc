@@ -22,7 +22,7 @@ VectorElement element_of(KvFormat format) {
 }
 
 // The functions of KernelTable over those of one instruction set.
-template <const VectorSet& kSet>
+template <const VectorSet& kSet, auto kMatmul>
 struct Adapter {
   static void prepare(NumberFormat format, std::uint32_t column_count, const float* x,
                       std::byte* out) {
@@ -41,16 +41,16 @@ struct Adapter {
     QUIRE_CHECK(row_end % kRowGroup == 0 || row_end == matrix.row_count, "whole groups or the end");
     if (row_begin >= row_end || x.token_count == 0) return;
     const std::size_t group_bytes = packed_group_bytes(matrix.format, matrix.column_count);
-    kSet.matmul({.kind = packed_kind(matrix.format),
-                 .weights = matrix.bytes + row_begin / kRowGroup * group_bytes,
-                 .group_bytes = group_bytes,
-                 .column_count = matrix.column_count,
-                 .row_count = row_end - row_begin,
-                 .activations = x.bytes,
-                 .activation_stride = x.stride_bytes,
-                 .token_count = x.token_count,
-                 .out = out + row_begin,
-                 .out_stride = out_stride});
+    kMatmul({.kind = packed_kind(matrix.format),
+             .weights = matrix.bytes + row_begin / kRowGroup * group_bytes,
+             .group_bytes = group_bytes,
+             .column_count = matrix.column_count,
+             .row_count = row_end - row_begin,
+             .activations = x.bytes,
+             .activation_stride = x.stride_bytes,
+             .token_count = x.token_count,
+             .out = out + row_begin,
+             .out_stride = out_stride});
   }
 
   static void attend(const AttentionTask& task) {
@@ -83,9 +83,9 @@ struct Adapter {
   }
 };
 
-template <const VectorSet& kSet>
+template <const VectorSet& kSet, auto kMatmul>
 constexpr KernelTable table_of(const char* name, const char* numerics_id) {
-  using Functions = Adapter<kSet>;
+  using Functions = Adapter<kSet, kMatmul>;
   return {.name = name,
           .numerics_id = numerics_id,
           .packed_bytes = vector_packed_bytes,
@@ -111,12 +111,19 @@ constexpr KernelTable table_of(const char* name, const char* numerics_id) {
 
 }  // namespace
 
-constexpr KernelTable kAvx2Kernels = table_of<avx2::kVectorSet>("avx2", "avx2-1");
-constexpr KernelTable kAvx512Kernels = table_of<avx512::kVectorSet>("avx512", "avx512-1");
+constexpr KernelTable kAvx2Kernels = table_of<avx2::kVectorSet, avx2::matmul>("avx2", "avx2-2");
+constexpr KernelTable kAvxVnniKernels =
+    table_of<avx2::kVectorSet, avxvnni::matmul>("avxvnni", "avxvnni-2");
+constexpr KernelTable kAvx512Kernels =
+    table_of<avx512::kVectorSet, avx512::matmul>("avx512", "avx512-2");
 
 bool machine_has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("f16c");
+}
+
+bool machine_has_avxvnni() {
+  return machine_has_avx2() && __builtin_cpu_supports("avxvnni");
 }
 
 bool machine_has_avx512() {

@@ -5,10 +5,12 @@
 namespace quire::inference {
 
 extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
 
 // Whether this machine has what the table needs, asked of the processor at run time.
 bool machine_has_avx2();
+bool machine_has_avxvnni();
 bool machine_has_avx512();
 
 }  // namespace quire::inference

@@ -12,6 +12,7 @@ namespace quire::inference {
 inline std::vector<const KernelTable*> vector_tables_to_test() {
   std::vector<const KernelTable*> tables;
   if (machine_has_avx2()) tables.push_back(&kAvx2Kernels);
+  if (machine_has_avxvnni()) tables.push_back(&kAvxVnniKernels);
   if (machine_has_avx512()) tables.push_back(&kAvx512Kernels);
   return tables;
 }

@@ -40,6 +40,8 @@ const char* device_name(cli::BackendChoice choice) {
       return "scalar";
     case cli::BackendChoice::Avx2:
       return "avx2";
+    case cli::BackendChoice::AvxVnni:
+      return "avxvnni";
     case cli::BackendChoice::Avx512:
       return "avx512";
   }

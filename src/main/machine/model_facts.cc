@@ -71,8 +71,13 @@ Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineO
   const inference::WeightSource& weights = files->weights();
   for (std::size_t i = 0; i < weights.tensor_count(); ++i) {
     const inference::TensorInfo& tensor = weights.tensor(i);
-    facts.parameter_count += std::uint64_t{tensor.row_count} * tensor.column_count;
+    const std::uint64_t parameters = std::uint64_t{tensor.row_count} * tensor.column_count;
+    facts.parameter_count += parameters;
     facts.weight_bytes += tensor.bytes();
+    if (tensor.role != inference::TensorRole::TokenEmbedding || facts.spec.tied_embeddings) {
+      facts.weight_bytes_per_token += tensor.bytes();
+      facts.parameters_per_token += parameters;
+    }
     facts.bytes_by_format[inference::format_shape(tensor.format).name] += tensor.bytes();
   }
   facts.kv_format = kv_format_name(engine.kv_format);

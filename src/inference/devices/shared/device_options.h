@@ -10,8 +10,8 @@
 namespace quire::inference {
 
 struct DeviceOptions {
-  // "auto", the best device of this machine, or a device by its name: "scalar", "avx2" and "avx512"
-  // are the CPU with these kernels.
+  // "auto", the best device of this machine, or a device by its name: "scalar", "avx2",
+  // "avxvnni" and "avx512" are the CPU with these kernels.
   std::string name = "auto";
   std::uint32_t threads = 1;     // Workers of a CPU, the device thread among them. 1 to 256.
   std::uint32_t page_size = 16;  // 8, 16 or 32.

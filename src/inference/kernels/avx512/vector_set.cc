@@ -2,7 +2,6 @@
 #include "inference/kernels/vector_set.h"
 
 #include "inference/kernels/avx512/lanes.h"
-#include "inference/kernels/avx512/matmul.h"
 #include "inference/kernels/vector_attention.h"
 #include "inference/kernels/vector_math.h"
 
@@ -10,7 +9,6 @@ namespace quire::inference::avx512 {
 
 extern const VectorSet kVectorSet;
 const VectorSet kVectorSet{
-    .matmul = matmul,
     .attend = inference::attend<Lanes>,
     .quantise = quantise<Lanes>,
     .rms_norm = rms_norm<Lanes>,

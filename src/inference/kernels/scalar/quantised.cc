@@ -58,10 +58,10 @@ ScaleAndMinimum k_scale(const std::byte* from, std::uint32_t index) {
 // Scale and minimum of Q4_K and Q5_K; the header is d, dmin, twelve bytes of scales.
 void set_k_scales(const std::byte* super, std::uint32_t index, WeightBlock& out) {
   const ScaleAndMinimum packed = k_scale(super + 4, index);
-  const float d = float_from_f16(load<std::uint16_t>(super));
-  const float minimum = float_from_f16(load<std::uint16_t>(super + 2));
-  out.scale = f16_from_float(d * static_cast<float>(packed.scale));
-  out.second = negative_half(f16_from_float(minimum * static_cast<float>(packed.minimum)));
+  out.scale_half = load<std::uint16_t>(super);
+  out.second_half = negative_half(load<std::uint16_t>(super + 2));
+  out.scale_factor = static_cast<std::int8_t>(packed.scale);
+  out.second_factor = static_cast<std::int8_t>(packed.minimum);
 }
 
 WeightBlock block_q4_k(const std::byte* super, std::uint32_t index) {
@@ -99,10 +99,10 @@ WeightBlock block_q6_k(const std::byte* super, std::uint32_t index) {
     const std::uint32_t top = (load<std::uint32_t>(high + 4 * i) >> (2 * quarter)) & 0x03030303u;
     out.codes[i] = nibble | (top << 4);
   }
-  const float d = float_from_f16(load<std::uint16_t>(super + 208));
   const std::byte* scales = super + 192 + 2 * index;
-  out.scale = f16_from_float(d * static_cast<float>(load<std::int8_t>(scales)));
-  out.second = f16_from_float(d * static_cast<float>(load<std::int8_t>(scales + 1)));
+  out.scale_half = out.second_half = load<std::uint16_t>(super + 208);
+  out.scale_factor = load<std::int8_t>(scales);
+  out.second_factor = load<std::int8_t>(scales + 1);
   return out;
 }
 
@@ -138,22 +138,32 @@ void quantise_activations(std::uint32_t column_count, const float* x, Activation
   }
 }
 
+float WeightBlock::scale() const {
+  return float_from_f16(scale_half) * static_cast<float>(scale_factor);
+}
+
+float WeightBlock::second() const {
+  return float_from_f16(second_half) * static_cast<float>(second_factor);
+}
+
 QuantisedShape quantised_shape(NumberFormat format) {
   switch (format) {
     case NumberFormat::Q4_0:
       return {PackedKind::Nibble, 8, false, false};
     case NumberFormat::Q4_1:
-    case NumberFormat::Q4_K:
       return {PackedKind::NibbleMin, 0, true, false};
+    case NumberFormat::Q4_K:
+      return {PackedKind::NibbleK, 0, true, false};
     case NumberFormat::Q5_0:
-      return {PackedKind::Byte5, 16, false, false};
+      return {PackedKind::Five, 16, false, false};
     case NumberFormat::Q5_1:
+      return {PackedKind::FiveMin, 0, true, false};
     case NumberFormat::Q5_K:
-      return {PackedKind::ByteMin, 0, true, false};
-    case NumberFormat::Q8_0:
-      return {PackedKind::Byte8, 128, false, false};
+      return {PackedKind::FiveK, 0, true, false};
     case NumberFormat::Q6_K:
-      return {PackedKind::ByteHalves, 32, false, true};
+      return {PackedKind::SixK, 32, false, true};
+    case NumberFormat::Q8_0:
+      return {PackedKind::Byte, 128, false, false};
     case NumberFormat::F32:
     case NumberFormat::F16:
     case NumberFormat::BF16:
@@ -168,6 +178,7 @@ WeightBlock weight_block(NumberFormat format, const std::byte* row, std::uint32_
   const std::uint32_t index = block % (kSuperBlock / kQuantisedBlock);
   const std::byte* super = row + std::size_t{block} / 8 * block_bytes;
   WeightBlock out{};
+  out.scale_factor = out.second_factor = 1;
   switch (format) {
     case NumberFormat::Q4_K:
       return block_q4_k(super, index);
@@ -185,7 +196,7 @@ WeightBlock weight_block(NumberFormat format, const std::byte* row, std::uint32_
       break;
     case NumberFormat::Q4_1:
       split_nibbles(from + 4, out.codes);
-      out.second = load<std::uint16_t>(from + 2);
+      out.second_half = load<std::uint16_t>(from + 2);
       break;
     case NumberFormat::Q5_0:
       split_nibbles(from + 6, out.codes);
@@ -194,14 +205,14 @@ WeightBlock weight_block(NumberFormat format, const std::byte* row, std::uint32_
     case NumberFormat::Q5_1:
       split_nibbles(from + 8, out.codes);
       add_fifth_bits(load<std::uint32_t>(from + 4), out.codes);
-      out.second = load<std::uint16_t>(from + 2);
+      out.second_half = load<std::uint16_t>(from + 2);
       break;
     case NumberFormat::F32:
     case NumberFormat::F16:
     case NumberFormat::BF16:
       QUIRE_CHECK(false, "the format is not quantised");
   }
-  out.scale = load<std::uint16_t>(from);
+  out.scale_half = load<std::uint16_t>(from);
   return out;
 }
 
@@ -216,7 +227,7 @@ float quantised_dot(NumberFormat format, std::uint32_t column_count, const std::
       const std::int32_t product = (code_at(weights, i) - shape.zero) * x->values[i];
       (i < kQuantisedBlock / 2 ? low : high) += product;
     }
-    const float scale = float_from_f16(weights.scale), second = float_from_f16(weights.second);
+    const float scale = weights.scale(), second = weights.second();
     if (shape.has_half_scales) {
       sum = std::fma(static_cast<float>(low), scale * x->scale, sum);
       sum = std::fma(static_cast<float>(high), second * x->scale, sum);

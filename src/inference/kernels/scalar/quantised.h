@@ -1,11 +1,11 @@
 #pragma once
-// The 8-bit operations, defined in plain C++. `avx2` and `avx512` match these functions bit for
-// bit.
+// The 8-bit operations, defined in plain C++. `avx2`, `avxvnni` and `avx512` match these functions
+// bit for bit.
 //
 // Activations are quantised each row alone, in blocks of 32 columns with a scale each (blocks of 64
-// cost SmolLM2 twice as much likelihood). Weights keep the codes of their file, unsigned; scales
-// are halves: those of the file where it stores halves, else products rounded to half once (K
-// formats).
+// cost SmolLM2 twice as much likelihood). Weights keep the codes of their file, unsigned, and its
+// scales: halves, or in the K formats the product of a half and a small integer, which F32 holds
+// exactly.
 //
 // A dot product goes through the blocks in order. Dots of codes are exact integers, so the order of
 // blocks alone decides the bits:
@@ -34,8 +34,15 @@ void quantise_activations(std::uint32_t column_count, const float* x, Activation
 // 32 columns of one row as the 8-bit operations see them, whatever the format of the file.
 struct WeightBlock {
   std::uint32_t codes[8];  // Four unsigned codes each, first column lowest.
-  std::uint16_t scale;     // Half. Of the first sixteen columns where there are two.
-  std::uint16_t second;    // Half: the minimum, or the scale of the other sixteen columns.
+  // `second` is the minimum, or the scale of the other sixteen columns. Each is a half times a
+  // factor, which is 1 but in the K formats.
+  std::uint16_t scale_half;
+  std::uint16_t second_half;
+  std::int8_t scale_factor;
+  std::int8_t second_factor;
+
+  float scale() const;
+  float second() const;
 };
 
 // What `second` means and how codes are centred.

@@ -59,6 +59,7 @@ Finding processor() {
   const std::pair<const char*, bool> known[] = {
       {"avx2", __builtin_cpu_supports("avx2") != 0},
       {"fma", __builtin_cpu_supports("fma") != 0},
+      {"avxvnni", __builtin_cpu_supports("avxvnni") != 0},
       {"avx512f", __builtin_cpu_supports("avx512f") != 0},
       {"avx512bw", __builtin_cpu_supports("avx512bw") != 0},
       {"avx512vl", __builtin_cpu_supports("avx512vl") != 0},

@@ -112,6 +112,7 @@ void print_facts(const ModelFacts& facts) {
     formats += (formats.empty() ? "" : ", ") + format + " " + cli::bytes_text(bytes);
   }
   line("weights", cli::bytes_text(facts.weight_bytes) + " (" + formats + ")");
+  line("weights per token", cli::bytes_text(facts.weight_bytes_per_token));
   line("KV format", facts.kv_format);
   line("KV bytes per token", number(facts.kv_bytes_per_token));
   line("KV pool", cli::bytes_text(facts.pool_bytes) + ": " + number(facts.pool_page_count) +
@@ -134,6 +135,8 @@ nlohmann::json facts_json(const ModelFacts& facts) {
           {"context_length", facts.spec.context_length},
           {"weight_bytes", facts.weight_bytes},
           {"weight_bytes_by_format", facts.bytes_by_format},
+          {"weight_bytes_per_token", facts.weight_bytes_per_token},
+          {"parameters_per_token", facts.parameters_per_token},
           {"kv_format", facts.kv_format},
           {"kv_bytes_per_token", facts.kv_bytes_per_token},
           {"pool_bytes", facts.pool_bytes},
