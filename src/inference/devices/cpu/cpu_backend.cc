@@ -250,8 +250,8 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
   const KernelTable* kernels = TRY(choose_kernels(options.name));
   const KvLayout layout = TRY(layout_for(files.spec(), options));
   const std::uint32_t page_count = TRY(page_count_for(layout, options));
-  auto weights =
-      std::make_unique<ModelWeights>(TRY(ModelWeights::load(files, *kernels, options.on_load)));
+  auto weights = std::make_unique<ModelWeights>(
+      TRY(ModelWeights::load(files, *kernels, options.threads, options.on_load)));
   Transformer transformer = TRY(Transformer::create(
       *weights, *kernels,
       {.kv = layout, .row_count_max = options.row_count_max, .worker_count = options.threads}));
