@@ -21,4 +21,16 @@ struct QueryRow {
   std::uint32_t position_first = 0;  // Keys of earlier positions are not seen (a sliding window).
 };
 
+// What sum_of_powers raises a numerator to: (numerator / sum / p0)^inverse_temperature. The base-2
+// logarithm of p0 * 2^64 is exponent + mantissa_log.
+struct PowerScale {
+  float sum = 1.0f;
+  std::int32_t exponent = 0;
+  float mantissa_log = 0.0f;
+  float inverse_temperature = 1.0f;
+};
+
+// Powers below 2^kLowestPower count as zero in sum_of_powers.
+inline constexpr float kLowestPower = -40.0f;
+
 }  // namespace quire::inference

@@ -98,6 +98,10 @@ struct KernelTable {
   // In place: x[i] = exp(x[i] * inverse_temperature - max), returns their sum in a fixed order.
   // Softmax probabilities are x[i] / sum. Not-a-number anywhere gives NaN.
   float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);
+
+  // The sum, in double, of the power of each numerator; weight_estimate.cc says how far off each one
+  // may be. One numerator adds the same in any company.
+  double (*sum_of_powers)(const float* numerators, std::size_t count, const PowerScale& scale);
 };
 
 inline constexpr std::uint32_t kRowGroup = 16;

@@ -83,6 +83,7 @@ struct VectorSet {
   void (*store_kv)(VectorElement element, std::uint32_t head_dim, std::uint32_t page_size,
                    std::uint32_t slot, const float* key, const float* value, std::byte* head);
   float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);
+  double (*sum_of_powers)(const float* numerators, std::size_t count, const PowerScale& scale);
 };
 
 namespace avx2 {

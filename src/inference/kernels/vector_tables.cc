@@ -106,6 +106,10 @@ constexpr KernelTable table_of(const char* name, const char* numerics_id) {
           .softmax_numerators =
               [](float* x, std::uint32_t count, float inverse_temperature) {
                 return kSet.softmax_numerators(x, count, inverse_temperature);
+              },
+          .sum_of_powers =
+              [](const float* numerators, std::size_t count, const PowerScale& scale) {
+                return kSet.sum_of_powers(numerators, count, scale);
               }};
 }
 

@@ -81,8 +81,10 @@ class CpuBackend final : public Backend {
         sink_(sink),
         plan_(model_.embedding_width, weights_->spec.sliding_window),
         scratch_(options.threads),
-        logits_(std::size_t{kLogitsRowsMax} * model_.vocabulary_size),
-        device_([this] { serve(); }) {}
+        logits_(std::size_t{kLogitsRowsMax} * model_.vocabulary_size) {
+    for (OutputScratch& each : scratch_) each.fast_draw.sum_of_powers = kernels_.sum_of_powers;
+    device_ = std::thread([this] { serve(); });
+  }
 
   ~CpuBackend() override {
     stopping_.store(true, std::memory_order_release);
