@@ -12,9 +12,12 @@
 // Reuse. A tile of queries (rows x heads that share the kv head) meets each block of keys and
 // values together, and a span (64 KiB at head_dim 64) is finished for up to 32 rows before the next
 // one, so that memory is read once and the second-level cache once a tile. What a query's own
-// operations are does not depend on the tile that it is in. Pages lie anywhere, so the first tile
-// of a span asks for memory ahead: for the span's values while it scores keys, for the next span's
-// keys while it adds values.
+// operations are does not depend on the tile that it is in.
+//
+// Memory. Pages lie anywhere, and the hardware fetches ahead only within one. So the first tile of a
+// span asks for the task's memory, page after page, half a span before it is used: a line for each
+// line that it consumes, because a core has room for some 24 lines on their way and a burst of more
+// stalls it.
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -80,6 +83,53 @@ struct LaneBlock {
   const uint8_t* keys_high;
   const uint8_t* values_low;
   const uint8_t* values_high;
+};
+
+// Walks over the pages of a task and asks for their keys and values.
+class Ahead {
+ public:
+  // Asked for at once when a task begins. Its first span then asks for two lines for each line of
+  // keys that it consumes.
+  static constexpr size_t kFirstBytes = 4096;
+
+  Ahead(const AttendArguments& a, size_t head_bytes) : a_(a), head_bytes_(head_bytes) {
+    next_page();
+    for (size_t done = 0; done < kFirstBytes; done += 512) step<8>();
+  }
+
+  bool is_first_span = true;
+
+  template <uint32_t kLines>
+  void step() {
+    if (at_ == nullptr) return;
+    for (uint32_t i = 0; i < kLines; ++i) _mm_prefetch(at_ + i * 64, _MM_HINT_T0);
+    at_ += size_t{kLines} * 64;
+    if (at_ >= end_) next_page();
+  }
+
+ private:
+  void next_page() {
+    const size_t pages_per_span = kSlotsPerSpan / a_.page_size;
+    at_ = nullptr;
+    for (; span_ < a_.span_count; ++span_, in_span_ = 0) {
+      for (; in_span_ < pages_per_span; ++in_span_) {
+        const size_t index = a_.spans[span_] * pages_per_span + in_span_;
+        if (index >= a_.page_count) break;
+        const PageView& page = a_.pages[index];
+        if (page.base == nullptr || page.visible == 0) continue;
+        at_ = reinterpret_cast<const char*>(page.base) + a_.head_offset;
+        end_ = at_ + head_bytes_;
+        ++in_span_;
+        return;
+      }
+    }
+  }
+
+  const AttendArguments& a_;
+  const size_t head_bytes_;
+  size_t span_ = 0, in_span_ = 0;
+  const char* at_ = nullptr;  // Null at the end.
+  const char* end_ = nullptr;
 };
 
 struct Span {
@@ -175,8 +225,8 @@ class Tile {
   using Float = typename L::Float;
 
  public:
-  // `ahead`: the span after this one, to ask memory for; null when an earlier tile did so.
-  Tile(const AttendArguments& arguments, const Span& span, const Span* ahead, Query* const* queries)
+  // `ahead`: null if an earlier tile of the span asks for memory.
+  Tile(const AttendArguments& arguments, const Span& span, Ahead* ahead, Query* const* queries)
       : a_(arguments), span_(span), ahead_(ahead), queries_(queries) {}
 
   void run() {
@@ -220,19 +270,27 @@ class Tile {
     for (auto& row : sums) {
       for (auto& sum : row) sum = L::zero();
     }
-    for (uint32_t d = 0; d < a_.head_dim; ++d) {
-      if (ahead_ != nullptr && d * 8 * E::kBytes % 64 == 0) prefetch_values<kBlocks>(blocks, d);
-      Float keys[kBlocks];
-      for (uint32_t i = 0; i < kBlocks; ++i) {
-        if constexpr (kOnePiece) {
-          keys[i] = E::template load<L>(low[i] + d * stride);
-        } else {
-          keys[i] = E::template load<L>(low[i] + d * stride, high[i] + d * stride);
-        }
+    // Between two times that memory is asked for: longer bursts stall, more checks cost.
+    constexpr uint32_t kDims = kBlocks >= 8 ? 1 : kBlocks >= 4 ? 2 : 4;
+    for (uint32_t d = 0; d < a_.head_dim; d += kDims) {
+      if (ahead_ != nullptr) {
+        constexpr size_t kLines = kDims * kBlocks * kSlotsPerBlock * E::kBytes / 64;
+        ahead_->template step<kLines>();
+        if (ahead_->is_first_span) ahead_->template step<kLines>();
       }
-      for (int t = 0; t < kTile; ++t) {
-        const Float query = L::set(scaled_[t][d]);
-        for (uint32_t i = 0; i < kBlocks; ++i) sums[t][i] = L::fma(keys[i], query, sums[t][i]);
+      for (uint32_t k = d; k < d + kDims; ++k) {
+        Float keys[kBlocks];
+        for (uint32_t i = 0; i < kBlocks; ++i) {
+          if constexpr (kOnePiece) {
+            keys[i] = E::template load<L>(low[i] + k * stride);
+          } else {
+            keys[i] = E::template load<L>(low[i] + k * stride, high[i] + k * stride);
+          }
+        }
+        for (int t = 0; t < kTile; ++t) {
+          const Float query = L::set(scaled_[t][k]);
+          for (uint32_t i = 0; i < kBlocks; ++i) sums[t][i] = L::fma(keys[i], query, sums[t][i]);
+        }
       }
     }
     for (int t = 0; t < kTile; ++t) {
@@ -242,28 +300,6 @@ class Tile {
         L::store(weights_[t] + blocks[i] * kSlotsPerBlock, seen);
         tops_[t] = L::max(tops_[t], seen);
       }
-    }
-  }
-
-  // The values of both halves of the blocks, of which a line is due at dimension `d` of the keys.
-  template <uint32_t kBlocks>
-  void prefetch_values(const uint32_t* blocks, uint32_t d) {
-    for (uint32_t i = 0; i < kBlocks; ++i) {
-      _mm_prefetch(span_.blocks[blocks[i]].values_low + d * 8 * E::kBytes, _MM_HINT_T0);
-      _mm_prefetch(span_.blocks[blocks[i]].values_high + d * 8 * E::kBytes, _MM_HINT_T0);
-    }
-  }
-
-  // The keys of a block of the next span, of which a sixteenth is due at slot `slot` of the values.
-  void prefetch_keys(uint32_t block, uint32_t slot) {
-    if (ahead_->visible[block] == 0) return;
-    const LaneBlock& next = ahead_->blocks[block];
-    const size_t stride = size_t{a_.page_size} * E::kBytes;
-    const size_t end = (slot + 1) * (a_.head_dim / 16) * stride;
-    for (size_t at = slot * (a_.head_dim / 16) * stride; at < end;
-         at += stride < 64 ? 64 : stride) {
-      _mm_prefetch(next.keys_low + at, _MM_HINT_T0);
-      if constexpr (!kOnePiece) _mm_prefetch(next.keys_high + at, _MM_HINT_T0);
     }
   }
 
@@ -328,9 +364,7 @@ class Tile {
         const LaneBlock& block = span_.blocks[b];
         const uint8_t* from = (half ? block.values_high : block.values_low) + dim * E::kBytes;
         const uint32_t slot = b * kSlotsPerBlock + half * 8;
-        if (ahead_ != nullptr && dim == 0) {
-          for (uint32_t s = 0; s < 8; ++s) prefetch_keys(b, half * 8 + s);
-        }
+        if (ahead_ != nullptr) ahead_->template step<8 * kVectors * 16 * E::kBytes / 64>();
         if ((all & 0xff) == 0xff) {
           for (uint32_t s = 0; s < 8; ++s) add_slot<kVectors>(from + s * stride, slot + s, sums);
         } else {
@@ -388,7 +422,7 @@ class Tile {
 
   const AttendArguments& a_;
   const Span& span_;
-  const Span* ahead_;
+  Ahead* ahead_;
   Query* const* queries_;
   Float tops_[kTile];
   bool sees_[kTile], first_[kTile];
@@ -399,7 +433,7 @@ class Tile {
 
 // The largest tiles first; kTile counts down to one.
 template <typename L, typename E, bool kOnePiece, int kTile>
-void tiles(const AttendArguments& a, const Span& span, const Span* ahead, Query* const* queries,
+void tiles(const AttendArguments& a, const Span& span, Ahead* ahead, Query* const* queries,
            uint32_t count) {
   for (; count >= kTile; count -= kTile, queries += kTile, ahead = nullptr) {
     Tile<L, E, kOnePiece, kTile>(a, span, ahead, queries).run();
@@ -436,12 +470,11 @@ void attend_rows(const AttendArguments& a, size_t row_first, uint32_t row_count)
   const auto slot_of = [&](size_t index) {
     return index < a.span_count ? a.spans[index] * kSlotsPerSpan : a.visible_slot_end;
   };
-  Span spans[2];  // This one and the next.
-  view_span<E>(a, slot_of(0), spans[0]);
+  const size_t head_bytes = size_t{2} * a.head_dim * a.page_size * E::kBytes;
+  Ahead ahead(a, head_bytes);
+  Span span;
   for (size_t index = 0; slot_of(index) < a.visible_slot_end; ++index) {
-    const Span& span = spans[index % 2];
-    Span& ahead = spans[1 - index % 2];
-    view_span<E>(a, slot_of(index + 1), ahead);
+    view_span<E>(a, slot_of(index), span);
     if (span.any_visible == 0) continue;
     Query* seeing[kRowsTogether * kGroupCountMax];
     uint32_t count = 0;
@@ -452,6 +485,7 @@ void attend_rows(const AttendArguments& a, size_t row_first, uint32_t row_count)
       }
     }
     tiles<L, E, kOnePiece, L::kTileMax>(a, span, &ahead, seeing, count);
+    ahead.is_first_span = false;
   }
   for (uint32_t i = 0; i < row_count * a.group_count; ++i) finish<L>(queries[i], a.head_dim);
 }
