@@ -149,6 +149,38 @@ struct Query {
   bool started;
 };
 
+// How a partial enters what a query has: alone, or both by factors.
+struct Folding {
+  bool is_first;
+  float keep, take;
+};
+
+template <typename L>
+Folding fold_sum(Query& query, float top, float sum) {
+  if (!query.started) {
+    query.started = true;
+    query.max = top;
+    query.sum = sum;
+    return {true, 0.0f, 1.0f};
+  }
+  const float max = query.max > top ? query.max : top;
+  const float keep = L::first(exponential<L>(L::set(query.max - max)));
+  const float take = L::first(exponential<L>(L::set(top - max)));
+  query.sum = query.sum * keep + sum * take;
+  query.max = max;
+  return {false, keep, take};
+}
+
+template <typename L>
+void fold_values(const Folding& folding, typename L::Float values, float* out) {
+  if (folding.is_first) {
+    L::store(out, values);
+  } else {
+    const auto kept = L::multiply(L::load(out), L::set(folding.keep));
+    L::store(out, L::fma(values, L::set(folding.take), kept));
+  }
+}
+
 // Eight slots of a block from slot `slot` on: their pointers, visibility and positions.
 template <typename E>
 uint32_t view_half(const AttendArguments& a, uint32_t slot, const uint8_t** keys,
@@ -320,18 +352,7 @@ class Tile {
       sums = L::add(sums, weight);
     }
     const float sum = L::sum(sums);
-    first_[t] = !query.started;
-    if (first_[t]) {
-      query.started = true;
-      query.max = top;
-      query.sum = sum;
-      return;
-    }
-    const float max = query.max > top ? query.max : top;
-    keep_[t] = L::first(exponential<L>(L::set(query.max - max)));
-    take_[t] = L::first(exponential<L>(L::set(top - max)));
-    query.sum = query.sum * keep_[t] + sum * take_[t];
-    query.max = max;
+    folding_[t] = fold_sum<L>(query, top, sum);
   }
 
   // All dimensions from `dim` on, as many vectors at once as registers hold, then halves of that.
@@ -408,14 +429,8 @@ class Tile {
   void fold(uint32_t dim, const Float (&sums)[kTile][kVectors]) {
     for (int t = 0; t < kTile; ++t) {
       if (!sees_[t]) continue;
-      float* out = queries_[t]->out + dim;
-      for (uint32_t c = 0; c < kVectors; ++c, out += 16) {
-        if (first_[t]) {
-          L::store(out, sums[t][c]);
-        } else {
-          const Float kept = L::multiply(L::load(out), L::set(keep_[t]));
-          L::store(out, L::fma(sums[t][c], L::set(take_[t]), kept));
-        }
+      for (uint32_t c = 0; c < kVectors; ++c) {
+        fold_values<L>(folding_[t], sums[t][c], queries_[t]->out + dim + c * 16);
       }
     }
   }
@@ -425,8 +440,8 @@ class Tile {
   Ahead* ahead_;
   Query* const* queries_;
   Float tops_[kTile];
-  bool sees_[kTile], first_[kTile];
-  float keep_[kTile], take_[kTile];
+  bool sees_[kTile];
+  Folding folding_[kTile];
   alignas(64) float scaled_[kTile][kHeadDimMax];
   alignas(64) float weights_[kTile][kSlotsPerSpan];
 };
@@ -452,43 +467,113 @@ void finish(const Query& query, uint32_t head_dim) {
   }
 }
 
+// The rows of a task that meet its spans together, and where their results go.
 template <typename L, typename E, bool kOnePiece>
-void attend_rows(const AttendArguments& a, size_t row_first, uint32_t row_count) {
-  Query queries[kRowsTogether * kGroupCountMax];
-  uint16_t visible[kRowsTogether][kBlocksPerSpan];
-  for (uint32_t row = 0, index = 0; row < row_count; ++row) {
-    for (uint32_t group = 0; group < a.group_count; ++group, ++index) {
-      const size_t offset = size_t{group} * a.head_dim;
-      queries[index] = {a.query + (row_first + row) * a.query_stride + offset,
-                        a.out + (row_first + row) * a.out_stride + offset,
-                        visible[row],
-                        0.0f,
-                        0.0f,
-                        false};
-    }
-  }
-  const auto slot_of = [&](size_t index) {
-    return index < a.span_count ? a.spans[index] * kSlotsPerSpan : a.visible_slot_end;
-  };
-  const size_t head_bytes = size_t{2} * a.head_dim * a.page_size * E::kBytes;
-  Ahead ahead(a, head_bytes);
-  Span span;
-  for (size_t index = 0; slot_of(index) < a.visible_slot_end; ++index) {
-    view_span<E>(a, slot_of(index), span);
-    if (span.any_visible == 0) continue;
-    Query* seeing[kRowsTogether * kGroupCountMax];
-    uint32_t count = 0;
-    for (uint32_t row = 0; row < row_count; ++row) {
-      if (!row_visibility<L>(a, a.rows[row_first + row], span, visible[row])) continue;
+class TogetherRows {
+ public:
+  TogetherRows(const AttendArguments& a, size_t row_first, uint32_t row_count)
+      : a_(a), row_first_(row_first), row_count_(row_count) {
+    for (uint32_t row = 0; row < row_count_; ++row) {
+      const size_t at = a.row_of == nullptr ? row_first + row : a.row_of[row_first + row];
       for (uint32_t group = 0; group < a.group_count; ++group) {
-        seeing[count++] = &queries[row * a.group_count + group];
+        const size_t offset = size_t{group} * a.head_dim;
+        query(row, group) = {a.query + at * a.query_stride + offset,
+                             a.out + at * a.out_stride + offset,
+                             visible_[row],
+                             0.0f,
+                             0.0f,
+                             false};
       }
     }
-    tiles<L, E, kOnePiece, L::kTileMax>(a, span, &ahead, seeing, count);
+    if (a.partial_use == PartialUse::WriteOne) turn_to_partials(0);
+    if (a.partial_use == PartialUse::Read) read_partials();
+  }
+
+  void run() {
+    const bool writes_each = a_.partial_use == PartialUse::WriteEach;
+    Ahead ahead(a_, size_t{2} * a_.head_dim * a_.page_size * E::kBytes);
+    for (uint32_t index = 0; index < a_.span_count; ++index) {
+      const uint32_t first_slot = a_.spans[index] * kSlotsPerSpan;
+      if (writes_each) turn_to_partials(index);
+      if (first_slot < a_.visible_slot_end) add_span(first_slot, ahead);
+      if (writes_each) close_partials();
+    }
+    if (a_.partial_use == PartialUse::WriteOne) close_partials();
+    if (a_.partial_use == PartialUse::None || a_.partial_use == PartialUse::Read) finish_all();
+  }
+
+ private:
+  Query& query(uint32_t row, uint32_t group) { return queries_[row * a_.group_count + group]; }
+  uint32_t query_count() const { return row_count_ * a_.group_count; }
+
+  float* partial(uint32_t row, uint32_t group, uint32_t index) const {
+    const size_t at = size_t{a_.rows[row_first_ + row].partial_first} + index;
+    return a_.partials + at * a_.partial_stride + group * (a_.head_dim + kPartialTail);
+  }
+
+  // What is folded from now on is the task's partial `index`.
+  void turn_to_partials(uint32_t index) {
+    for (uint32_t row = 0; row < row_count_; ++row) {
+      for (uint32_t group = 0; group < a_.group_count; ++group) {
+        query(row, group).out = partial(row, group, a_.partial_offset + index);
+        query(row, group).started = false;
+      }
+    }
+  }
+
+  void close_partials() {
+    for (uint32_t i = 0; i < query_count(); ++i) {
+      float* numbers = queries_[i].out + a_.head_dim;
+      numbers[0] = queries_[i].max;
+      numbers[1] = queries_[i].started ? queries_[i].sum : 0.0f;
+    }
+  }
+
+  void read_partials() {
+    for (uint32_t row = 0; row < row_count_; ++row) {
+      for (uint32_t group = 0; group < a_.group_count; ++group) {
+        for (uint32_t i = 0; i < a_.rows[row_first_ + row].partial_count; ++i) {
+          fold_partial(query(row, group), partial(row, group, i));
+        }
+      }
+    }
+  }
+
+  void fold_partial(Query& query, const float* partial) {
+    const float top = partial[a_.head_dim], sum = partial[a_.head_dim + 1];
+    if (sum == 0.0f) return;
+    const Folding folding = fold_sum<L>(query, top, sum);
+    for (uint32_t d = 0; d < a_.head_dim; d += 16) {
+      fold_values<L>(folding, L::load(partial + d), query.out + d);
+    }
+  }
+
+  void add_span(uint32_t first_slot, Ahead& ahead) {
+    Span span;
+    view_span<E>(a_, first_slot, span);
+    if (span.any_visible == 0) return;
+    Query* seeing[kRowsTogether * kGroupCountMax];
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < row_count_; ++row) {
+      if (!row_visibility<L>(a_, a_.rows[row_first_ + row], span, visible_[row])) continue;
+      for (uint32_t group = 0; group < a_.group_count; ++group) {
+        seeing[count++] = &query(row, group);
+      }
+    }
+    tiles<L, E, kOnePiece, L::kTileMax>(a_, span, &ahead, seeing, count);
     ahead.is_first_span = false;
   }
-  for (uint32_t i = 0; i < row_count * a.group_count; ++i) finish<L>(queries[i], a.head_dim);
-}
+
+  void finish_all() {
+    for (uint32_t i = 0; i < query_count(); ++i) finish<L>(queries_[i], a_.head_dim);
+  }
+
+  const AttendArguments& a_;
+  const size_t row_first_;
+  const uint32_t row_count_;
+  Query queries_[kRowsTogether * kGroupCountMax];
+  uint16_t visible_[kRowsTogether][kBlocksPerSpan];
+};
 
 template <typename L, typename E>
 void attend_element(const AttendArguments& a) {
@@ -496,9 +581,9 @@ void attend_element(const AttendArguments& a) {
     const size_t left = a.row_count - row;
     const auto count = static_cast<uint32_t>(left < kRowsTogether ? left : kRowsTogether);
     if (a.page_size == 8) {
-      attend_rows<L, E, false>(a, row, count);
+      TogetherRows<L, E, false>(a, row, count).run();
     } else {
-      attend_rows<L, E, true>(a, row, count);
+      TogetherRows<L, E, true>(a, row, count).run();
     }
   }
 }

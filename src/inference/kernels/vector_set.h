@@ -69,6 +69,11 @@ struct AttendArguments {
   std::size_t query_stride;
   float* out;
   std::size_t out_stride;
+  const std::uint32_t* row_of;
+  PartialUse partial_use;
+  std::uint32_t partial_offset;
+  float* partials;
+  std::size_t partial_stride;
 };
 
 struct VectorSet {

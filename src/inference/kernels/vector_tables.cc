@@ -74,7 +74,12 @@ struct Adapter {
                  .query = task.query,
                  .query_stride = task.query_stride,
                  .out = task.out,
-                 .out_stride = task.out_stride});
+                 .out_stride = task.out_stride,
+                 .row_of = task.row_of,
+                 .partial_use = task.partial_use,
+                 .partial_offset = task.partial_offset,
+                 .partials = task.partials,
+                 .partial_stride = task.partial_stride});
   }
 
   static void store_kv(KvFormat format, std::uint32_t head_dim, std::uint32_t page_size,
