@@ -79,7 +79,11 @@ class CpuBackend final : public Backend {
         model_(model_info(*weights_)),
         options_(options),
         sink_(sink),
-        plan_(model_.embedding_width, weights_->spec.sliding_window),
+        plan_(model_.embedding_width, weights_->spec.sliding_window,
+              {.page_size = options.page_size,
+               .kv_head_count = model_.kv_head_count,
+               .worker_count = options.threads,
+               .partial_count_max = options.uses_partials ? kPartialCountMax : 0}),
         scratch_(options.threads),
         logits_(std::size_t{kLogitsRowsMax} * model_.vocabulary_size) {
     for (OutputScratch& each : scratch_) each.fast_draw.sum_of_powers = kernels_.sum_of_powers;
