@@ -1,10 +1,12 @@
 // Speed of the CPU backend without the layers above: prefill, decoding, and streams together.
 //
 //   backend_bench MODEL [--kernels NAME] [--threads N] [--runs N] [--context TOKENS]
-//       [--only prefill|decode|streams|transfer]
+//       [--only prefill|decode|streams|forks|transfer]
 //
 // Prefill: 512 tokens in one batch. Decode: one sequence, 64 steps behind --context tokens.
-// Streams: 16 sequences, 32 steps. Each step asks for the top 256, as a guest would. Transfer: 128
+// Streams: 16 sequences, 32 steps. Forks: 16 sequences that share the pages of a prefix of 4,096
+// tokens (--context), step by step in turns with the same without partials (attention_plan.h) and with
+// a prefix of 64 tokens, whose time stands for all that is not attention. Each step asks for the top 256, as a guest would. Transfer: 128
 // pages are saved in one batch, then loaded in one. Printed are the median over the runs and the
 // slowest and fastest, in tokens or GB (10^9 bytes) a second.
 #include <algorithm>
@@ -48,6 +50,7 @@ class WaitingSink final : public CompletionSink {
 };
 
 constexpr std::uint32_t kTransferPageCount = 128;
+constexpr std::uint32_t kForkPages = 4;  // Of each fork, behind the prefix.
 
 struct Arguments {
   std::string model;
@@ -125,6 +128,40 @@ class Bench {
     return rate(saved_.size(), completion.device_ns);
   }
 
+  // Writes the prefix into the pages of sequence 0.
+  void write_prefix(std::uint32_t tokens) {
+    const std::uint32_t chunk = backend_.capabilities().row_count_max;
+    for (std::uint32_t begin = 0; begin < tokens; begin += chunk) {
+      step(1, begin, std::min(chunk, tokens - begin));
+    }
+  }
+  // One token of each of `count` sequences, `index` tokens behind a prefix that all share. Seconds.
+  double fork_step(std::uint32_t count, std::uint32_t prefix, std::uint32_t index) {
+    Batch batch;
+    const std::uint32_t page_size = backend_.capabilities().page_size;
+    const std::uint32_t shared = prefix / page_size;
+    const std::uint32_t slot = prefix + index;
+    for (std::uint32_t s = 0; s < count; ++s) {
+      TableChange change{.sequence = SequenceId{s + 1}};
+      change.entry_count = slot / page_size + 1;
+      change.entry_first = index == 0 ? 0 : change.entry_count - 1;
+      for (std::uint32_t i = change.entry_first; i < change.entry_count; ++i) {
+        const std::uint32_t used = std::min(page_size, slot + 1 - i * page_size);
+        const std::uint32_t own = shared + s * kForkPages + i - shared;
+        change.entries.push_back({.page = PageId{i < shared ? i : own},
+                                  .visible = static_cast<std::uint32_t>((1ull << used) - 1)});
+      }
+      batch.table_changes.push_back(std::move(change));
+      batch.rows.push_back({.token = TokenId{100 + s}, .position = slot, .slot = slot});
+      batch.passes.push_back({.sequence = SequenceId{s + 1},
+                              .row_first = s,
+                              .row_count = 1,
+                              .visible_slot_end = slot + 1});
+      batch.distributions.push_back({.row = s});
+    }
+    return static_cast<double>(run(std::move(batch)).device_ns) * 1e-9;
+  }
+
   double prefill() { return 512 / step(1, 0, 512); }
   double decode(std::uint32_t sequence_count, std::uint32_t context, std::uint32_t steps) {
     const std::uint32_t chunk = backend_.capabilities().row_count_max / sequence_count;
@@ -162,6 +199,45 @@ void report(const char* name, std::uint32_t run_count, const Measure& measure,
               rates.back());
 }
 
+// Attention to a shared prefix, with and without partials.
+int run_forks(const Arguments& arguments, const ModelFiles& files) {
+  constexpr std::uint32_t kForks = 16, kSteps = 48, kShort = 64;
+  WaitingSink sinks[2];
+  std::unique_ptr<Backend> backends[2];
+  std::vector<double> seconds[3];  // With partials, without, and a short prefix.
+  for (int i = 0; i < 2; ++i) {
+    DeviceOptions options = arguments.options;
+    options.uses_partials = i == 0;
+    auto made = open_device(files, options, sinks[i]);
+    if (!made.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(made.error().message()).c_str());
+      return 1;
+    }
+    backends[i] = std::move(made).take();
+    Bench(*backends[i], sinks[i]).write_prefix(arguments.context);
+  }
+  for (std::uint32_t step = 0; step < kSteps; ++step) {
+    for (int i = 0; i < 2; ++i) {
+      Bench bench(*backends[i], sinks[i]);
+      seconds[i].push_back(bench.fork_step(kForks, arguments.context, step));
+    }
+  }
+  for (std::uint32_t step = 0; step < kSteps; ++step) {
+    seconds[2].push_back(Bench(*backends[0], sinks[0]).fork_step(kForks, kShort, step));
+  }
+  double medians[3];
+  for (int i = 0; i < 3; ++i) {
+    std::sort(seconds[i].begin(), seconds[i].end());
+    medians[i] = seconds[i][kSteps / 2] * 1e3;
+  }
+  std::printf(
+      "%u forks of %u tokens: %.2f ms a step, %.2f without partials, %.2f of a short prefix;"
+      " attention %.2f times as fast\n",
+      kForks, arguments.context, medians[0], medians[1], medians[2],
+      (medians[1] - medians[2]) / (medians[0] - medians[2]));
+  return 0;
+}
+
 int run(const Arguments& arguments) {
   WaitingSink sink;
   auto files = open_model(arguments.model);
@@ -169,6 +245,7 @@ int run(const Arguments& arguments) {
     std::fprintf(stderr, "%s\n", std::string(files.error().message()).c_str());
     return 1;
   }
+  if (arguments.only == "forks") return run_forks(arguments, *files.value());
   auto made = open_device(*files.value(), arguments.options, sink);
   if (!made.ok()) {
     std::fprintf(stderr, "%s\n", std::string(made.error().message()).c_str());

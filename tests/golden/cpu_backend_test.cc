@@ -247,7 +247,7 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
                                              inference::KvMode mode) {
   const auto* kernels = inference::choose_kernels(kernels_name).value();
   const auto files = inference::open_model(golden_path("tiny_qwen3")).take();
-  const auto weights = inference::ModelWeights::load(*files, *kernels).take();
+  const auto weights = inference::ModelWeights::load(*files, *kernels, 1).take();
   const inference::KvLayout layout{.layer_count = weights.spec.layer_count,
                                    .kv_head_count = weights.spec.kv_head_count,
                                    .head_dim = weights.spec.head_dim};
@@ -258,7 +258,7 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
   auto transformer =
       inference::Transformer::create(weights, *kernels, {.kv = layout, .row_count_max = 512})
           .take();
-  inference::BatchPlan plan(weights.spec.embedding_width, 0);
+  inference::BatchPlan plan(weights.spec.embedding_width, 0, {});
   inference::WorkerPool pool(1, 0);
   const auto ids = some_ids(500);
   std::vector<float> logits(weights.spec.vocabulary_size);

@@ -19,6 +19,32 @@ struct QueryRow {
   std::uint32_t own_slot_end = 0;       // Keys of equal position are seen below this slot.
   const std::uint64_t* mask = nullptr;  // Bit per logical slot, or null: the rule about positions.
   std::uint32_t position_first = 0;  // Keys of earlier positions are not seen (a sliding window).
+  std::uint32_t partial_first = 0;   // The row's partials, of AttentionTask::partials.
+  std::uint32_t partial_count = 0;
 };
+
+// What an attention task does with partials: the results of some spans, before their division.
+enum class PartialUse : std::uint8_t {
+  None,
+  WriteEach,  // A partial for each span of the task, and no output.
+  WriteOne,   // One for all its spans, which begin with the first span of each row.
+  Read,       // The row's partials are folded, in order, before the spans of the task.
+};
+
+// A partial of one query has the head_dim sums of values, then the largest score, then the sum of
+// weights, which is 0 if the query sees no slot. So many floats follow the values.
+inline constexpr std::size_t kPartialTail = 16;
+
+// What sum_of_powers raises a numerator to: (numerator / sum / p0)^inverse_temperature. The base-2
+// logarithm of p0 * 2^64 is exponent + mantissa_log.
+struct PowerScale {
+  float sum = 1.0f;
+  std::int32_t exponent = 0;
+  float mantissa_log = 0.0f;
+  float inverse_temperature = 1.0f;
+};
+
+// Powers below 2^kLowestPower count as zero in sum_of_powers.
+inline constexpr float kLowestPower = -40.0f;
 
 }  // namespace quire::inference

@@ -9,7 +9,8 @@
 // Batch invariance. Each output number is computed in one fixed order of operations, whatever else
 // is in the call, however rows and tokens are split over calls and threads. Matrices are split by
 // output row, never along the sum. Attention folds spans of 256 logical slots left to right from
-// slot 0, lanes of 16 slots whatever the page size; invisible slots are selected out, never
+// slot 0, whichever task computes a span and whether its partial lay in memory between, lanes of 16
+// slots whatever the page size; invisible slots are selected out, never
 // multiplied by zero, because recycled memory may hold NaN. No libm where bits are decided.
 //
 // Thread   any; functions keep no state. Memory is the caller's; 64-byte aligned where said.
@@ -61,6 +62,14 @@ struct AttentionTask {
   std::size_t query_stride = 0;       // In floats.
   float* out = nullptr;               // [row][out_stride], as query. No visible slot: zeros.
   std::size_t out_stride = 0;
+  // Row i has its query and output at row_of[i] in place of i. So rows of sequences that share pages
+  // make one task.
+  const std::uint32_t* row_of = nullptr;
+  PartialUse partial_use = PartialUse::None;
+  std::uint32_t partial_offset = 0;  // From a row's first partial to the first that is written.
+  float* partials =
+      nullptr;  // [partial][partial_stride]; group g at + g * (head_dim + kPartialTail).
+  std::size_t partial_stride = 0;  // In floats.
 };
 
 struct KernelTable {
@@ -99,6 +108,10 @@ struct KernelTable {
   // In place: x[i] = exp(x[i] * inverse_temperature - max), returns their sum in a fixed order.
   // Softmax probabilities are x[i] / sum. Not-a-number anywhere gives NaN.
   float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);
+
+  // The sum, in double, of the power of each numerator; weight_estimate.cc says how far off each one
+  // may be. One numerator adds the same in any company.
+  double (*sum_of_powers)(const float* numerators, std::size_t count, const PowerScale& scale);
 };
 
 inline constexpr std::uint32_t kRowGroup = 16;

@@ -12,9 +12,12 @@
 // Reuse. A tile of queries (rows x heads that share the kv head) meets each block of keys and
 // values together, and a span (64 KiB at head_dim 64) is finished for up to 32 rows before the next
 // one, so that memory is read once and the second-level cache once a tile. What a query's own
-// operations are does not depend on the tile that it is in. Pages lie anywhere, so the first tile
-// of a span asks for memory ahead: for the span's values while it scores keys, for the next span's
-// keys while it adds values.
+// operations are does not depend on the tile that it is in.
+//
+// Memory. Pages lie anywhere, and the hardware fetches ahead only within one. So the first tile of a
+// span asks for the task's memory, page after page, half a span before it is used: a line for each
+// line that it consumes, because a core has room for some 24 lines on their way and a burst of more
+// stalls it.
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,6 +85,53 @@ struct LaneBlock {
   const uint8_t* values_high;
 };
 
+// Walks over the pages of a task and asks for their keys and values.
+class Ahead {
+ public:
+  // Asked for at once when a task begins. Its first span then asks for two lines for each line of
+  // keys that it consumes.
+  static constexpr size_t kFirstBytes = 4096;
+
+  Ahead(const AttendArguments& a, size_t head_bytes) : a_(a), head_bytes_(head_bytes) {
+    next_page();
+    for (size_t done = 0; done < kFirstBytes; done += 512) step<8>();
+  }
+
+  bool is_first_span = true;
+
+  template <uint32_t kLines>
+  void step() {
+    if (at_ == nullptr) return;
+    for (uint32_t i = 0; i < kLines; ++i) _mm_prefetch(at_ + i * 64, _MM_HINT_T0);
+    at_ += size_t{kLines} * 64;
+    if (at_ >= end_) next_page();
+  }
+
+ private:
+  void next_page() {
+    const size_t pages_per_span = kSlotsPerSpan / a_.page_size;
+    at_ = nullptr;
+    for (; span_ < a_.span_count; ++span_, in_span_ = 0) {
+      for (; in_span_ < pages_per_span; ++in_span_) {
+        const size_t index = a_.spans[span_] * pages_per_span + in_span_;
+        if (index >= a_.page_count) break;
+        const PageView& page = a_.pages[index];
+        if (page.base == nullptr || page.visible == 0) continue;
+        at_ = reinterpret_cast<const char*>(page.base) + a_.head_offset;
+        end_ = at_ + head_bytes_;
+        ++in_span_;
+        return;
+      }
+    }
+  }
+
+  const AttendArguments& a_;
+  const size_t head_bytes_;
+  size_t span_ = 0, in_span_ = 0;
+  const char* at_ = nullptr;  // Null at the end.
+  const char* end_ = nullptr;
+};
+
 struct Span {
   uint32_t first_slot;
   uint32_t any_visible;  // Of all slots.
@@ -98,6 +148,38 @@ struct Query {
   float max, sum;
   bool started;
 };
+
+// How a partial enters what a query has: alone, or both by factors.
+struct Folding {
+  bool is_first;
+  float keep, take;
+};
+
+template <typename L>
+Folding fold_sum(Query& query, float top, float sum) {
+  if (!query.started) {
+    query.started = true;
+    query.max = top;
+    query.sum = sum;
+    return {true, 0.0f, 1.0f};
+  }
+  const float max = query.max > top ? query.max : top;
+  const float keep = L::first(exponential<L>(L::set(query.max - max)));
+  const float take = L::first(exponential<L>(L::set(top - max)));
+  query.sum = query.sum * keep + sum * take;
+  query.max = max;
+  return {false, keep, take};
+}
+
+template <typename L>
+void fold_values(const Folding& folding, typename L::Float values, float* out) {
+  if (folding.is_first) {
+    L::store(out, values);
+  } else {
+    const auto kept = L::multiply(L::load(out), L::set(folding.keep));
+    L::store(out, L::fma(values, L::set(folding.take), kept));
+  }
+}
 
 // Eight slots of a block from slot `slot` on: their pointers, visibility and positions.
 template <typename E>
@@ -175,8 +257,8 @@ class Tile {
   using Float = typename L::Float;
 
  public:
-  // `ahead`: the span after this one, to ask memory for; null when an earlier tile did so.
-  Tile(const AttendArguments& arguments, const Span& span, const Span* ahead, Query* const* queries)
+  // `ahead`: null if an earlier tile of the span asks for memory.
+  Tile(const AttendArguments& arguments, const Span& span, Ahead* ahead, Query* const* queries)
       : a_(arguments), span_(span), ahead_(ahead), queries_(queries) {}
 
   void run() {
@@ -220,19 +302,27 @@ class Tile {
     for (auto& row : sums) {
       for (auto& sum : row) sum = L::zero();
     }
-    for (uint32_t d = 0; d < a_.head_dim; ++d) {
-      if (ahead_ != nullptr && d * 8 * E::kBytes % 64 == 0) prefetch_values<kBlocks>(blocks, d);
-      Float keys[kBlocks];
-      for (uint32_t i = 0; i < kBlocks; ++i) {
-        if constexpr (kOnePiece) {
-          keys[i] = E::template load<L>(low[i] + d * stride);
-        } else {
-          keys[i] = E::template load<L>(low[i] + d * stride, high[i] + d * stride);
-        }
+    // Between two times that memory is asked for: longer bursts stall, more checks cost.
+    constexpr uint32_t kDims = kBlocks >= 8 ? 1 : kBlocks >= 4 ? 2 : 4;
+    for (uint32_t d = 0; d < a_.head_dim; d += kDims) {
+      if (ahead_ != nullptr) {
+        constexpr size_t kLines = kDims * kBlocks * kSlotsPerBlock * E::kBytes / 64;
+        ahead_->template step<kLines>();
+        if (ahead_->is_first_span) ahead_->template step<kLines>();
       }
-      for (int t = 0; t < kTile; ++t) {
-        const Float query = L::set(scaled_[t][d]);
-        for (uint32_t i = 0; i < kBlocks; ++i) sums[t][i] = L::fma(keys[i], query, sums[t][i]);
+      for (uint32_t k = d; k < d + kDims; ++k) {
+        Float keys[kBlocks];
+        for (uint32_t i = 0; i < kBlocks; ++i) {
+          if constexpr (kOnePiece) {
+            keys[i] = E::template load<L>(low[i] + k * stride);
+          } else {
+            keys[i] = E::template load<L>(low[i] + k * stride, high[i] + k * stride);
+          }
+        }
+        for (int t = 0; t < kTile; ++t) {
+          const Float query = L::set(scaled_[t][k]);
+          for (uint32_t i = 0; i < kBlocks; ++i) sums[t][i] = L::fma(keys[i], query, sums[t][i]);
+        }
       }
     }
     for (int t = 0; t < kTile; ++t) {
@@ -242,28 +332,6 @@ class Tile {
         L::store(weights_[t] + blocks[i] * kSlotsPerBlock, seen);
         tops_[t] = L::max(tops_[t], seen);
       }
-    }
-  }
-
-  // The values of both halves of the blocks, of which a line is due at dimension `d` of the keys.
-  template <uint32_t kBlocks>
-  void prefetch_values(const uint32_t* blocks, uint32_t d) {
-    for (uint32_t i = 0; i < kBlocks; ++i) {
-      _mm_prefetch(span_.blocks[blocks[i]].values_low + d * 8 * E::kBytes, _MM_HINT_T0);
-      _mm_prefetch(span_.blocks[blocks[i]].values_high + d * 8 * E::kBytes, _MM_HINT_T0);
-    }
-  }
-
-  // The keys of a block of the next span, of which a sixteenth is due at slot `slot` of the values.
-  void prefetch_keys(uint32_t block, uint32_t slot) {
-    if (ahead_->visible[block] == 0) return;
-    const LaneBlock& next = ahead_->blocks[block];
-    const size_t stride = size_t{a_.page_size} * E::kBytes;
-    const size_t end = (slot + 1) * (a_.head_dim / 16) * stride;
-    for (size_t at = slot * (a_.head_dim / 16) * stride; at < end;
-         at += stride < 64 ? 64 : stride) {
-      _mm_prefetch(next.keys_low + at, _MM_HINT_T0);
-      if constexpr (!kOnePiece) _mm_prefetch(next.keys_high + at, _MM_HINT_T0);
     }
   }
 
@@ -284,18 +352,7 @@ class Tile {
       sums = L::add(sums, weight);
     }
     const float sum = L::sum(sums);
-    first_[t] = !query.started;
-    if (first_[t]) {
-      query.started = true;
-      query.max = top;
-      query.sum = sum;
-      return;
-    }
-    const float max = query.max > top ? query.max : top;
-    keep_[t] = L::first(exponential<L>(L::set(query.max - max)));
-    take_[t] = L::first(exponential<L>(L::set(top - max)));
-    query.sum = query.sum * keep_[t] + sum * take_[t];
-    query.max = max;
+    folding_[t] = fold_sum<L>(query, top, sum);
   }
 
   // All dimensions from `dim` on, as many vectors at once as registers hold, then halves of that.
@@ -328,9 +385,7 @@ class Tile {
         const LaneBlock& block = span_.blocks[b];
         const uint8_t* from = (half ? block.values_high : block.values_low) + dim * E::kBytes;
         const uint32_t slot = b * kSlotsPerBlock + half * 8;
-        if (ahead_ != nullptr && dim == 0) {
-          for (uint32_t s = 0; s < 8; ++s) prefetch_keys(b, half * 8 + s);
-        }
+        if (ahead_ != nullptr) ahead_->template step<8 * kVectors * 16 * E::kBytes / 64>();
         if ((all & 0xff) == 0xff) {
           for (uint32_t s = 0; s < 8; ++s) add_slot<kVectors>(from + s * stride, slot + s, sums);
         } else {
@@ -374,32 +429,26 @@ class Tile {
   void fold(uint32_t dim, const Float (&sums)[kTile][kVectors]) {
     for (int t = 0; t < kTile; ++t) {
       if (!sees_[t]) continue;
-      float* out = queries_[t]->out + dim;
-      for (uint32_t c = 0; c < kVectors; ++c, out += 16) {
-        if (first_[t]) {
-          L::store(out, sums[t][c]);
-        } else {
-          const Float kept = L::multiply(L::load(out), L::set(keep_[t]));
-          L::store(out, L::fma(sums[t][c], L::set(take_[t]), kept));
-        }
+      for (uint32_t c = 0; c < kVectors; ++c) {
+        fold_values<L>(folding_[t], sums[t][c], queries_[t]->out + dim + c * 16);
       }
     }
   }
 
   const AttendArguments& a_;
   const Span& span_;
-  const Span* ahead_;
+  Ahead* ahead_;
   Query* const* queries_;
   Float tops_[kTile];
-  bool sees_[kTile], first_[kTile];
-  float keep_[kTile], take_[kTile];
+  bool sees_[kTile];
+  Folding folding_[kTile];
   alignas(64) float scaled_[kTile][kHeadDimMax];
   alignas(64) float weights_[kTile][kSlotsPerSpan];
 };
 
 // The largest tiles first; kTile counts down to one.
 template <typename L, typename E, bool kOnePiece, int kTile>
-void tiles(const AttendArguments& a, const Span& span, const Span* ahead, Query* const* queries,
+void tiles(const AttendArguments& a, const Span& span, Ahead* ahead, Query* const* queries,
            uint32_t count) {
   for (; count >= kTile; count -= kTile, queries += kTile, ahead = nullptr) {
     Tile<L, E, kOnePiece, kTile>(a, span, ahead, queries).run();
@@ -418,43 +467,113 @@ void finish(const Query& query, uint32_t head_dim) {
   }
 }
 
+// The rows of a task that meet its spans together, and where their results go.
 template <typename L, typename E, bool kOnePiece>
-void attend_rows(const AttendArguments& a, size_t row_first, uint32_t row_count) {
-  Query queries[kRowsTogether * kGroupCountMax];
-  uint16_t visible[kRowsTogether][kBlocksPerSpan];
-  for (uint32_t row = 0, index = 0; row < row_count; ++row) {
-    for (uint32_t group = 0; group < a.group_count; ++group, ++index) {
-      const size_t offset = size_t{group} * a.head_dim;
-      queries[index] = {a.query + (row_first + row) * a.query_stride + offset,
-                        a.out + (row_first + row) * a.out_stride + offset,
-                        visible[row],
-                        0.0f,
-                        0.0f,
-                        false};
-    }
-  }
-  const auto slot_of = [&](size_t index) {
-    return index < a.span_count ? a.spans[index] * kSlotsPerSpan : a.visible_slot_end;
-  };
-  Span spans[2];  // This one and the next.
-  view_span<E>(a, slot_of(0), spans[0]);
-  for (size_t index = 0; slot_of(index) < a.visible_slot_end; ++index) {
-    const Span& span = spans[index % 2];
-    Span& ahead = spans[1 - index % 2];
-    view_span<E>(a, slot_of(index + 1), ahead);
-    if (span.any_visible == 0) continue;
-    Query* seeing[kRowsTogether * kGroupCountMax];
-    uint32_t count = 0;
-    for (uint32_t row = 0; row < row_count; ++row) {
-      if (!row_visibility<L>(a, a.rows[row_first + row], span, visible[row])) continue;
+class TogetherRows {
+ public:
+  TogetherRows(const AttendArguments& a, size_t row_first, uint32_t row_count)
+      : a_(a), row_first_(row_first), row_count_(row_count) {
+    for (uint32_t row = 0; row < row_count_; ++row) {
+      const size_t at = a.row_of == nullptr ? row_first + row : a.row_of[row_first + row];
       for (uint32_t group = 0; group < a.group_count; ++group) {
-        seeing[count++] = &queries[row * a.group_count + group];
+        const size_t offset = size_t{group} * a.head_dim;
+        query(row, group) = {a.query + at * a.query_stride + offset,
+                             a.out + at * a.out_stride + offset,
+                             visible_[row],
+                             0.0f,
+                             0.0f,
+                             false};
       }
     }
-    tiles<L, E, kOnePiece, L::kTileMax>(a, span, &ahead, seeing, count);
+    if (a.partial_use == PartialUse::WriteOne) turn_to_partials(0);
+    if (a.partial_use == PartialUse::Read) read_partials();
   }
-  for (uint32_t i = 0; i < row_count * a.group_count; ++i) finish<L>(queries[i], a.head_dim);
-}
+
+  void run() {
+    const bool writes_each = a_.partial_use == PartialUse::WriteEach;
+    Ahead ahead(a_, size_t{2} * a_.head_dim * a_.page_size * E::kBytes);
+    for (uint32_t index = 0; index < a_.span_count; ++index) {
+      const uint32_t first_slot = a_.spans[index] * kSlotsPerSpan;
+      if (writes_each) turn_to_partials(index);
+      if (first_slot < a_.visible_slot_end) add_span(first_slot, ahead);
+      if (writes_each) close_partials();
+    }
+    if (a_.partial_use == PartialUse::WriteOne) close_partials();
+    if (a_.partial_use == PartialUse::None || a_.partial_use == PartialUse::Read) finish_all();
+  }
+
+ private:
+  Query& query(uint32_t row, uint32_t group) { return queries_[row * a_.group_count + group]; }
+  uint32_t query_count() const { return row_count_ * a_.group_count; }
+
+  float* partial(uint32_t row, uint32_t group, uint32_t index) const {
+    const size_t at = size_t{a_.rows[row_first_ + row].partial_first} + index;
+    return a_.partials + at * a_.partial_stride + group * (a_.head_dim + kPartialTail);
+  }
+
+  // What is folded from now on is the task's partial `index`.
+  void turn_to_partials(uint32_t index) {
+    for (uint32_t row = 0; row < row_count_; ++row) {
+      for (uint32_t group = 0; group < a_.group_count; ++group) {
+        query(row, group).out = partial(row, group, a_.partial_offset + index);
+        query(row, group).started = false;
+      }
+    }
+  }
+
+  void close_partials() {
+    for (uint32_t i = 0; i < query_count(); ++i) {
+      float* numbers = queries_[i].out + a_.head_dim;
+      numbers[0] = queries_[i].max;
+      numbers[1] = queries_[i].started ? queries_[i].sum : 0.0f;
+    }
+  }
+
+  void read_partials() {
+    for (uint32_t row = 0; row < row_count_; ++row) {
+      for (uint32_t group = 0; group < a_.group_count; ++group) {
+        for (uint32_t i = 0; i < a_.rows[row_first_ + row].partial_count; ++i) {
+          fold_partial(query(row, group), partial(row, group, i));
+        }
+      }
+    }
+  }
+
+  void fold_partial(Query& query, const float* partial) {
+    const float top = partial[a_.head_dim], sum = partial[a_.head_dim + 1];
+    if (sum == 0.0f) return;
+    const Folding folding = fold_sum<L>(query, top, sum);
+    for (uint32_t d = 0; d < a_.head_dim; d += 16) {
+      fold_values<L>(folding, L::load(partial + d), query.out + d);
+    }
+  }
+
+  void add_span(uint32_t first_slot, Ahead& ahead) {
+    Span span;
+    view_span<E>(a_, first_slot, span);
+    if (span.any_visible == 0) return;
+    Query* seeing[kRowsTogether * kGroupCountMax];
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < row_count_; ++row) {
+      if (!row_visibility<L>(a_, a_.rows[row_first_ + row], span, visible_[row])) continue;
+      for (uint32_t group = 0; group < a_.group_count; ++group) {
+        seeing[count++] = &query(row, group);
+      }
+    }
+    tiles<L, E, kOnePiece, L::kTileMax>(a_, span, &ahead, seeing, count);
+    ahead.is_first_span = false;
+  }
+
+  void finish_all() {
+    for (uint32_t i = 0; i < query_count(); ++i) finish<L>(queries_[i], a_.head_dim);
+  }
+
+  const AttendArguments& a_;
+  const size_t row_first_;
+  const uint32_t row_count_;
+  Query queries_[kRowsTogether * kGroupCountMax];
+  uint16_t visible_[kRowsTogether][kBlocksPerSpan];
+};
 
 template <typename L, typename E>
 void attend_element(const AttendArguments& a) {
@@ -462,9 +581,9 @@ void attend_element(const AttendArguments& a) {
     const size_t left = a.row_count - row;
     const auto count = static_cast<uint32_t>(left < kRowsTogether ? left : kRowsTogether);
     if (a.page_size == 8) {
-      attend_rows<L, E, false>(a, row, count);
+      TogetherRows<L, E, false>(a, row, count).run();
     } else {
-      attend_rows<L, E, true>(a, row, count);
+      TogetherRows<L, E, true>(a, row, count).run();
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -99,9 +100,9 @@ struct Queries {
   std::uint32_t visible_slot_end = 0xffffffff;
 };
 
-// Rows [first, first + count) in one call.
-void attend(const KernelTable& table, const Sequence& sequence, const Pages& pages,
-            const Queries& queries, std::size_t first, std::size_t count, std::vector<float>& out) {
+// Rows [first, first + count) in one task.
+AttentionTask task_of(const Sequence& sequence, const Pages& pages, const Queries& queries,
+                      std::size_t first, std::size_t count, std::vector<float>& out) {
   AttentionTask task;
   task.pages = pages.views;
   task.spans = pages.spans;
@@ -118,7 +119,12 @@ void attend(const KernelTable& table, const Sequence& sequence, const Pages& pag
   task.query_stride = queries.stride;
   task.out = out.data() + first * queries.stride;
   task.out_stride = queries.stride;
-  table.attend(task);
+  return task;
+}
+
+void attend(const KernelTable& table, const Sequence& sequence, const Pages& pages,
+            const Queries& queries, std::size_t first, std::size_t count, std::vector<float>& out) {
+  table.attend(task_of(sequence, pages, queries, first, count, out));
 }
 
 std::vector<float> attend_all(const KernelTable& table, const Sequence& sequence,
@@ -271,6 +277,61 @@ TEST_P(VectorAttention, BitsAreEqualAcrossPageSizesAndSplitsOfRows) {
       first += count;
     }
     EXPECT_TRUE(same_outputs(queries, sequence.head_dim, split, whole));
+  }
+}
+
+// The first spans as one partial, the next ones each as their own, the last ones after all of them;
+// rows in any order.
+std::vector<float> attend_in_partials(const KernelTable& table, const Sequence& sequence,
+                                      const Pages& pages, Queries queries, std::size_t one,
+                                      std::size_t each, std::mt19937& random) {
+  const std::size_t row_count = queries.rows.size();
+  std::vector<std::uint32_t> order(row_count);
+  std::iota(order.begin(), order.end(), 0u);
+  std::shuffle(order.begin(), order.end(), random);
+  std::vector<QueryRow> rows;
+  const auto partial_count = static_cast<std::uint32_t>(1 + each);
+  for (const std::uint32_t row : order) {
+    rows.push_back(queries.rows[row]);
+    rows.back().partial_first = row * partial_count;
+    rows.back().partial_count = partial_count;
+  }
+  const std::size_t stride = queries.group_count * (sequence.head_dim + kPartialTail);
+  std::vector<float> partials(row_count * partial_count * stride, kNan);
+  std::vector<float> out(queries.numbers.size(), -7.0f);
+  AttentionTask task = task_of(sequence, pages, queries, 0, row_count, out);
+  const std::span<const std::uint32_t> spans = task.spans;
+  task.rows = rows;
+  task.row_of = order.data();
+  task.partials = partials.data();
+  task.partial_stride = stride;
+  task.partial_use = PartialUse::WriteOne;
+  task.spans = spans.first(one);
+  table.attend(task);
+  task.partial_use = PartialUse::WriteEach;
+  task.partial_offset = 1;
+  task.spans = spans.subspan(one, each);
+  table.attend(task);
+  task.partial_use = PartialUse::Read;
+  task.spans = spans.subspan(one + each);
+  table.attend(task);
+  return out;
+}
+
+TEST_P(VectorAttention, PartialsInMemoryGiveTheBitsOfOneTask) {
+  for (int round = 0; round < 12; ++round) {
+    const std::uint32_t slots = 1 + random_() % 2500;
+    Sequence sequence(slots, 16 * (1 + random_() % 8), random_);
+    Queries queries(1 + random_() % std::min(slots, 40u), 1 + random_() % 7, sequence, random_);
+    std::vector<std::vector<std::uint64_t>> masks;
+    if (round % 2 == 1) disturb(sequence, queries, masks);
+    const Pages pages(table(), sequence, 16, KvFormat::F16);
+    const std::vector<float> whole = attend_all(table(), sequence, pages, queries);
+    const std::size_t one = random_() % (pages.spans.size() + 1);
+    const std::size_t each = random_() % (pages.spans.size() - one + 1);
+    const std::vector<float> out =
+        attend_in_partials(table(), sequence, pages, queries, one, each, random_);
+    EXPECT_TRUE(same_outputs(queries, sequence.head_dim, out, whole)) << one << " " << each;
   }
 }
 

@@ -72,6 +72,11 @@ struct AttendArguments {
   std::size_t query_stride;
   float* out;
   std::size_t out_stride;
+  const std::uint32_t* row_of;
+  PartialUse partial_use;
+  std::uint32_t partial_offset;
+  float* partials;
+  std::size_t partial_stride;
 };
 
 struct VectorSet {
@@ -85,6 +90,7 @@ struct VectorSet {
   void (*store_kv)(VectorElement element, std::uint32_t head_dim, std::uint32_t page_size,
                    std::uint32_t slot, const float* key, const float* value, std::byte* head);
   float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);
+  double (*sum_of_powers)(const float* numerators, std::size_t count, const PowerScale& scale);
 };
 
 // A set's own matrix products. avxvnni has the other functions of avx2.

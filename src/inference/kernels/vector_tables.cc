@@ -74,7 +74,12 @@ struct Adapter {
                  .query = task.query,
                  .query_stride = task.query_stride,
                  .out = task.out,
-                 .out_stride = task.out_stride});
+                 .out_stride = task.out_stride,
+                 .row_of = task.row_of,
+                 .partial_use = task.partial_use,
+                 .partial_offset = task.partial_offset,
+                 .partials = task.partials,
+                 .partial_stride = task.partial_stride});
   }
 
   static void store_kv(KvFormat format, std::uint32_t head_dim, std::uint32_t page_size,
@@ -106,6 +111,10 @@ constexpr KernelTable table_of(const char* name, const char* numerics_id) {
           .softmax_numerators =
               [](float* x, std::uint32_t count, float inverse_temperature) {
                 return kSet.softmax_numerators(x, count, inverse_temperature);
+              },
+          .sum_of_powers =
+              [](const float* numerators, std::size_t count, const PowerScale& scale) {
+                return kSet.sum_of_powers(numerators, count, scale);
               }};
 }
 

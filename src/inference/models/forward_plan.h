@@ -17,7 +17,8 @@ struct ForwardRow {
   std::uint32_t page_slot = 0;
 };
 
-// Some consecutive rows of one pass: what one attention task takes.
+// Some consecutive rows of one pass: what one attention task takes. It folds the rows' partials first
+// if they have any.
 struct AttentionRows {
   std::span<const PageView> pages;
   std::span<const std::uint32_t> spans;  // Of AttentionTask.
@@ -27,10 +28,27 @@ struct AttentionRows {
   std::uint32_t row_count = 0;
 };
 
+// Rows of any passes that see the same spans: a task that leaves partials, before all AttentionRows.
+struct PartialRows {
+  std::span<const PageView> pages;
+  std::span<const std::uint32_t> spans;
+  std::uint32_t visible_slot_end = 0;
+  PartialUse use = PartialUse::WriteEach;
+  std::uint32_t partial_offset = 0;  // Of AttentionTask.
+  std::uint32_t row_first = 0;       // Into partial_row_of and partial_query_rows.
+  std::uint32_t row_count = 0;
+};
+
 struct ForwardPlan {
   std::vector<ForwardRow> rows;
   std::vector<QueryRow> query_rows;      // One for each row.
   std::vector<AttentionRows> attention;  // Cover the rows, the most work first.
+
+  std::vector<PartialRows> partial_tasks;  // The most work first.
+  std::vector<std::uint32_t> partial_row_of;
+  std::vector<QueryRow> partial_query_rows;
 };
+
+inline constexpr std::uint32_t kPartialCountMax = 8192;  // Partials of one forward pass.
 
 }  // namespace quire::inference

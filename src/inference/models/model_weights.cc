@@ -1,16 +1,21 @@
 #include "inference/models/model_weights.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "inference/kernels/scalar/decode.h"
+#include "inference/models/slab_packer.h"
 
 namespace quire::inference {
 namespace {
 
-constexpr std::size_t kSlabBytes = std::size_t{8} << 20;
+constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
+// The loader hashes 2 GB/s, which three packing threads keep up with.
+constexpr std::uint32_t kPackingThreadsMax = 3;
 constexpr std::uint32_t kHeadDimMax = 256;
 
 std::size_t aligned(std::size_t bytes) {
@@ -71,8 +76,13 @@ std::vector<float>* vector_of(ModelWeights& weights, const TensorInfo& tensor) {
 
 class Loader {
  public:
-  Loader(const ModelFiles& files, const KernelTable& kernels, const LoadProgress& progress)
-      : source_(files.weights()), kernels_(kernels), progress_(progress), digester_(files.spec()) {
+  Loader(const ModelFiles& files, const KernelTable& kernels, std::uint32_t thread_count,
+         const LoadProgress& progress)
+      : source_(files.weights()),
+        kernels_(kernels),
+        progress_(progress),
+        digester_(files.spec()),
+        packer_(kernels, std::min(thread_count - 1, kPackingThreadsMax)) {
     for (std::size_t i = 0; i < source_.tensor_count(); ++i) {
       bytes_total_ += source_.tensor(i).bytes();
     }
@@ -83,6 +93,7 @@ class Loader {
   Result<ModelWeights> load() {
     TRY(place());
     for (std::size_t i = 0; i < source_.tensor_count(); ++i) TRY(read(source_.tensor(i)));
+    packer_.finish();
     if (weights_.spec.tied_embeddings) weights_.output = weights_.token_embedding;
     weights_.digest = digester_.finish();
     return std::move(weights_);
@@ -106,17 +117,19 @@ class Loader {
     if (PackedMatrix* matrix = matrix_of(weights_, tensor)) return read_matrix(tensor, *matrix);
     std::vector<float>* vector = vector_of(weights_, tensor);
     QUIRE_CHECK(vector != nullptr, "a tensor is a matrix or a vector of the model");
-    TRY(read_slab(tensor, 0, tensor.row_count));
+    std::vector<std::byte> bytes;
+    TRY(read_rows(tensor, 0, tensor.row_count, bytes));
     vector->resize(tensor.column_count);
-    decode_row(tensor.format, slab_.data(), tensor.column_count, vector->data());
+    decode_row(tensor.format, bytes.data(), tensor.column_count, vector->data());
     return {};
   }
 
-  Result<void> read_slab(const TensorInfo& tensor, std::uint32_t first, std::uint32_t count) {
-    slab_.resize(count * tensor.row_bytes());
-    TRY(source_.read(tensor.role, tensor.layer, first, count, slab_));
-    digester_.add(slab_);
-    bytes_done_ += slab_.size();
+  Result<void> read_rows(const TensorInfo& tensor, std::uint32_t first, std::uint32_t count,
+                         std::vector<std::byte>& into) {
+    into.resize(count * tensor.row_bytes());
+    TRY(source_.read(tensor.role, tensor.layer, first, count, into));
+    digester_.add(into);
+    bytes_done_ += into.size();
     if (progress_) progress_(bytes_done_, bytes_total_);
     return {};
   }
@@ -134,8 +147,14 @@ class Loader {
       const auto first = static_cast<std::uint32_t>(row);
       const auto count =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(slab_rows, tensor.row_count - row));
-      TRY(read_slab(tensor, first, count));
-      kernels_.pack_rows(tensor.format, tensor.column_count, first, count, slab_.data(), packed);
+      std::unique_ptr<Slab> slab = packer_.take();
+      TRY(read_rows(tensor, first, count, slab->rows));
+      slab->format = tensor.format;
+      slab->column_count = tensor.column_count;
+      slab->row_first = first;
+      slab->row_count = count;
+      slab->packed = packed;
+      packer_.hand_in(std::move(slab));
     }
     return {};
   }
@@ -148,19 +167,20 @@ class Loader {
   ModelDigester digester_;
   ModelWeights weights_;
   std::size_t arena_used_ = 0;
-  std::vector<std::byte> slab_;
+  SlabPacker packer_;
 };
 
 }  // namespace
 
 Result<ModelWeights> ModelWeights::load(const ModelFiles& files, const KernelTable& kernels,
-                                        const LoadProgress& progress) {
+                                        std::uint32_t thread_count, const LoadProgress& progress) {
+  QUIRE_CHECK(thread_count >= 1, "the caller's thread loads");
   const ModelSpec& spec = files.spec();
   if (spec.head_dim % 16 != 0 || spec.head_dim > kHeadDimMax) {
     return Error(ErrorCode::NotSupported, "head_dim " + std::to_string(spec.head_dim) +
                                               " is not supported (a multiple of 16, at most 256)");
   }
-  return Loader(files, kernels, progress).load();
+  return Loader(files, kernels, thread_count, progress).load();
 }
 
 ModelInfo model_info(const ModelWeights& weights) {

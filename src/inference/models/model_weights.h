@@ -1,8 +1,9 @@
 #pragma once
 // ModelWeights: all tensors of a model in memory, matrices packed as one kernel table wants them.
 //
-// Loading streams: a slab of rows is read, hashed and packed, so that at no time more than the
-// packed weights and one slab (8 MiB) are resident. Tied embeddings are packed once.
+// Loading streams: the caller's thread reads and hashes slabs of rows (2 MiB), up to three threads
+// pack them. So at no time more than the packed weights and seven slabs are resident. Tied embeddings
+// are packed once.
 //
 // Owns     one arena for all matrices; vectors as F32.
 // Thread   any; nothing changes after load().
@@ -34,8 +35,9 @@ struct ModelWeights {
   std::vector<LayerWeights> layers;
   MappedMemory arena;
 
+  // On `thread_count` threads at most, the caller's among them.
   static Result<ModelWeights> load(const ModelFiles& files, const KernelTable& kernels,
-                                   const LoadProgress& progress = {});
+                                   std::uint32_t thread_count, const LoadProgress& progress = {});
 };
 
 // What layers above may know, from the files' own words.

@@ -116,6 +116,10 @@ Result<void> Transformer::reserve() {
   const std::size_t prepared_at = place(prepared);
   const std::size_t private_at = place(options_.worker_count * private_stride_);
   scratch_ = TRY(MappedMemory::create(bytes));
+  const std::size_t partial_floats =
+      spec_->head_count * (std::size_t{spec_->head_dim} + kPartialTail);
+  partial_memory_ = TRY(MappedMemory::create(kPartialCountMax * partial_floats * sizeof(float)));
+  partials_ = reinterpret_cast<float*>(partial_memory_.data());
   const auto floats = [this](std::size_t at) {
     return reinterpret_cast<float*>(scratch_.data() + at);
   };
@@ -304,7 +308,52 @@ void Transformer::attention_input(Worker& worker, const ForwardPlan& plan, std::
   });
 }
 
+// What all tasks of a kv head have in common; query and output of the rows' first query head `group`.
+AttentionTask Transformer::attention_task(std::uint32_t layer, std::uint32_t head,
+                                          std::uint32_t group, std::uint32_t group_count) const {
+  const std::uint32_t query_head = head * (spec_->head_count / spec_->kv_head_count) + group;
+  const std::size_t column = std::size_t{query_head} * spec_->head_dim;
+  const std::size_t partial_floats = spec_->head_dim + kPartialTail;
+  AttentionTask task;
+  task.page_size = options_.kv.page_size;
+  task.head_offset = options_.kv.head_offset(layer, head);
+  task.kv_format = options_.kv.format;
+  task.head_dim = spec_->head_dim;
+  task.group_count = group_count;
+  task.scale = 1.0f / std::sqrt(static_cast<float>(spec_->head_dim));
+  task.query = qkv_ + column;
+  task.query_stride = qkv_stride_;
+  task.out = attended_ + column;
+  task.out_stride = query_width_;
+  task.partials = partials_ + query_head * partial_floats;
+  task.partial_stride = spec_->head_count * partial_floats;
+  return task;
+}
+
+void Transformer::attend_partials(Worker& worker, const ForwardPlan& plan, std::uint32_t layer) {
+  const std::uint32_t groups = spec_->head_count / spec_->kv_head_count;
+  const std::uint32_t parts = divide_up(groups, kGroupsMax);
+  const std::uint32_t groups_per_part = divide_up(groups, parts);
+  const std::uint32_t heads = spec_->kv_head_count;
+  const auto count = static_cast<std::uint32_t>(plan.partial_tasks.size());
+  worker.phase(count * heads * parts, [&](std::uint32_t index) {
+    const PartialRows& rows = plan.partial_tasks[index / (heads * parts)];
+    const std::uint32_t group = index % parts * groups_per_part;
+    AttentionTask task = attention_task(layer, index / parts % heads, group,
+                                        std::min(groups_per_part, groups - group));
+    task.pages = rows.pages;
+    task.spans = rows.spans;
+    task.visible_slot_end = rows.visible_slot_end;
+    task.rows = std::span(plan.partial_query_rows).subspan(rows.row_first, rows.row_count);
+    task.row_of = plan.partial_row_of.data() + rows.row_first;
+    task.partial_use = rows.use;
+    task.partial_offset = rows.partial_offset;
+    kernels_->attend(task);
+  });
+}
+
 void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t layer) {
+  if (!plan.partial_tasks.empty()) attend_partials(worker, plan, layer);
   const std::uint32_t groups = spec_->head_count / spec_->kv_head_count;
   const auto chunk_count = static_cast<std::uint32_t>(plan.attention.size());
   const std::uint32_t heads = spec_->kv_head_count;
@@ -319,28 +368,19 @@ void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t 
     const std::uint32_t single = index < whole ? 0 : (index - whole) % groups_per_part;
     if (index >= whole) index = whole + (index - whole) / groups_per_part;
     const AttentionRows& rows = plan.attention[index / (heads * parts)];
-    const std::uint32_t head = index / parts % heads;
     const std::uint32_t first = index % parts * groups_per_part;
     const std::uint32_t group = first + single;
     if (group >= groups) return;
     const std::uint32_t group_count = index < whole ? std::min(groups_per_part, groups - group) : 1;
-    const std::size_t column = std::size_t{head * groups + group} * spec_->head_dim;
-    AttentionTask task;
+    AttentionTask task = attention_task(layer, index / parts % heads, group, group_count);
     task.pages = rows.pages;
     task.spans = rows.spans;
-    task.page_size = options_.kv.page_size;
     task.visible_slot_end = rows.visible_slot_end;
-    task.head_offset = options_.kv.head_offset(layer, head);
-    task.kv_format = options_.kv.format;
-    task.head_dim = spec_->head_dim;
-    task.group_count = group_count;
-    task.scale = 1.0f / std::sqrt(static_cast<float>(spec_->head_dim));
     task.rows = std::span(plan.query_rows).subspan(rows.row_first, rows.row_count);
     task.mask_slot_count = rows.mask_slot_count;
-    task.query = qkv(rows.row_first) + column;
-    task.query_stride = qkv_stride_;
-    task.out = attended(rows.row_first) + column;
-    task.out_stride = query_width_;
+    task.query += rows.row_first * qkv_stride_;
+    task.out += std::size_t{rows.row_first} * query_width_;
+    if (task.rows[0].partial_count > 0) task.partial_use = PartialUse::Read;
     kernels_->attend(task);
   });
 }

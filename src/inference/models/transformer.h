@@ -91,6 +91,9 @@ class Transformer {
   void rotate_and_store(const ForwardPlan& plan, std::uint32_t layer, std::uint32_t row);
   void attention_input(Worker& worker, const ForwardPlan& plan, std::uint32_t layer);
   void attend(Worker& worker, const ForwardPlan& plan, std::uint32_t layer);
+  void attend_partials(Worker& worker, const ForwardPlan& plan, std::uint32_t layer);
+  AttentionTask attention_task(std::uint32_t layer, std::uint32_t head, std::uint32_t group,
+                               std::uint32_t group_count) const;
   void project(Worker& worker, const Operand& operand, const std::byte* prepared, const Part& part,
                std::uint32_t row_first, std::uint32_t row_count);
   void feed_forward(Worker& worker, std::uint32_t layer, std::uint32_t row_first,
@@ -129,6 +132,8 @@ class Transformer {
   float* up_ = nullptr;
   float* cosine_ = nullptr;  // [row_count_max][head_dim / 2], as sine_.
   float* sine_ = nullptr;
+  MappedMemory partial_memory_;
+  float* partials_ = nullptr;      // [kPartialCountMax][head_count][head_dim + kPartialTail]
   std::byte* prepared_ = nullptr;  // [row_count_max][operand_stride_]
   std::byte* private_ = nullptr;   // [worker_count][private_stride_]
 };

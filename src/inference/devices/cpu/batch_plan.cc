@@ -7,16 +7,10 @@
 #include "inference/devices/shared/batch_check.h"
 
 namespace quire::inference {
-namespace {
-
-constexpr std::uint32_t kAttentionRows = 16;  // Rows of one attention task: they share its keys.
-
-}  // namespace
-
 void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Completion& completion) {
   forward_.rows.clear();
   forward_.query_rows.clear();
-  forward_.attention.clear();
+  attention_passes_.clear();
   hidden_.clear();
   distributions_.clear();
   vectors_.clear();
@@ -27,14 +21,9 @@ void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Comple
     completion.passes.push_back(add_pass(batch, pass, kv, embeds));
   }
   for (std::size_t i = 0; i < batch.passes.size(); ++i) {
-    if (completion.passes[i].ok()) add_attention(batch.passes[i], kv);
+    if (completion.passes[i].ok()) attention_passes_.push_back(attention_of(batch.passes[i], kv));
   }
-  // The longest first: workers take tasks one by one, and a long one that is taken last has the
-  // others wait.
-  std::ranges::stable_sort(forward_.attention, std::ranges::greater{},
-                           [](const AttentionRows& rows) {
-                             return std::uint64_t{rows.row_count} * rows.visible_slot_end;
-                           });
+  attention_.fill(attention_passes_, forward_);
   keep_outputs(batch, embeds);
   for (std::uint32_t i = 0; i < batch.distributions.size(); ++i) {
     Result<void> added = add_distribution(batch, i, embeds, completion.passes);
@@ -77,17 +66,14 @@ Result<void> BatchPlan::add_pass(const Batch& batch, const ForwardPass& pass, Kv
   return {};
 }
 
-void BatchPlan::add_attention(const ForwardPass& pass, const KvStore& kv) {
-  const std::uint32_t mask_slot_count = pass.mask ? pass.mask->slot_count : 0;
-  const std::uint32_t first = plan_row_of_[pass.row_first];
-  for (std::uint32_t done = 0; done < pass.row_count; done += kAttentionRows) {
-    forward_.attention.push_back({.pages = kv.views(pass.sequence),
-                                  .spans = kv.spans(pass.sequence),
-                                  .visible_slot_end = pass.visible_slot_end,
-                                  .mask_slot_count = mask_slot_count,
-                                  .row_first = first + done,
-                                  .row_count = std::min(kAttentionRows, pass.row_count - done)});
-  }
+AttentionPass BatchPlan::attention_of(const ForwardPass& pass, const KvStore& kv) const {
+  return {.pages = kv.views(pass.sequence),
+          .spans = kv.spans(pass.sequence),
+          .visible_slot_end = pass.visible_slot_end,
+          .mask_slot_count = pass.mask ? pass.mask->slot_count : 0,
+          .has_mask = pass.mask.has_value(),
+          .row_first = plan_row_of_[pass.row_first],
+          .row_count = pass.row_count};
 }
 
 void BatchPlan::keep_outputs(const Batch& batch, EmbedStore& embeds) {

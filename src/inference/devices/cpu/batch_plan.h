@@ -8,6 +8,7 @@
 // Thread   device thread; workers read it inside a batch.
 #include <deque>
 
+#include "inference/devices/cpu/attention_plan.h"
 #include "inference/devices/cpu/embed_store.h"
 #include "inference/devices/cpu/kv_store.h"
 #include "inference/models/forward_plan.h"
@@ -27,8 +28,9 @@ struct DistributionWanted {
 class BatchPlan {
  public:
   // `sliding_window`: of ModelSpec.
-  BatchPlan(std::uint32_t embedding_width, std::uint32_t sliding_window)
-      : width_(embedding_width), sliding_window_(sliding_window) {}
+  BatchPlan(std::uint32_t embedding_width, std::uint32_t sliding_window,
+            const AttentionPlanOptions& attention)
+      : width_(embedding_width), sliding_window_(sliding_window), attention_(attention) {}
 
   // After the batch's table changes and copies. Writes the positions of all rows that take a slot,
   // and an error into completion.passes for each pass that cannot run, and so for distributions.
@@ -43,13 +45,15 @@ class BatchPlan {
  private:
   Result<void> add_pass(const Batch& batch, const ForwardPass& pass, KvStore& kv,
                         const EmbedStore& embeds);
-  void add_attention(const ForwardPass& pass, const KvStore& kv);
+  AttentionPass attention_of(const ForwardPass& pass, const KvStore& kv) const;
   void keep_outputs(const Batch& batch, EmbedStore& embeds);
   Result<void> add_distribution(const Batch& batch, std::uint32_t index, const EmbedStore& embeds,
                                 const std::vector<Result<void>>& passes);
 
   const std::uint32_t width_;
   const std::uint32_t sliding_window_;
+  AttentionPlan attention_;
+  std::vector<AttentionPass> attention_passes_;
   ForwardPlan forward_;
   std::vector<std::uint32_t> plan_row_of_;  // Of each row of the batch; kNoSlot: its pass failed.
   std::vector<float*> hidden_of_;           // Of each row of the batch; null: not wanted so far.

@@ -79,10 +79,16 @@ class CpuBackend final : public Backend {
         model_(model_info(*weights_)),
         options_(options),
         sink_(sink),
-        plan_(model_.embedding_width, weights_->spec.sliding_window),
+        plan_(model_.embedding_width, weights_->spec.sliding_window,
+              {.page_size = options.page_size,
+               .kv_head_count = model_.kv_head_count,
+               .worker_count = options.threads,
+               .partial_count_max = options.uses_partials ? kPartialCountMax : 0}),
         scratch_(options.threads),
-        logits_(std::size_t{kLogitsRowsMax} * model_.vocabulary_size),
-        device_([this] { serve(); }) {}
+        logits_(std::size_t{kLogitsRowsMax} * model_.vocabulary_size) {
+    for (OutputScratch& each : scratch_) each.fast_draw.sum_of_powers = kernels_.sum_of_powers;
+    device_ = std::thread([this] { serve(); });
+  }
 
   ~CpuBackend() override {
     stopping_.store(true, std::memory_order_release);
@@ -250,8 +256,8 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
   const KernelTable* kernels = TRY(choose_kernels(options.name));
   const KvLayout layout = TRY(layout_for(files.spec(), options));
   const std::uint32_t page_count = TRY(page_count_for(layout, options));
-  auto weights =
-      std::make_unique<ModelWeights>(TRY(ModelWeights::load(files, *kernels, options.on_load)));
+  auto weights = std::make_unique<ModelWeights>(
+      TRY(ModelWeights::load(files, *kernels, options.threads, options.on_load)));
   Transformer transformer = TRY(Transformer::create(
       *weights, *kernels,
       {.kv = layout, .row_count_max = options.row_count_max, .worker_count = options.threads}));

@@ -23,6 +23,9 @@ struct DeviceOptions {
   std::uint32_t sequence_count = 4096;
   std::uint32_t embed_slot_count = 4096;
   std::uint32_t inflight_max = 2;
+  // Whether a CPU computes attention to shared and to long contexts in partials (attention_plan.h).
+  // The bits are the same without; benches compare the time.
+  bool uses_partials = true;
   int worker_niceness = 1;  // Added to that of a CPU's device thread and workers.
   WalkSink* walk = nullptr;
   LoadProgress on_load = {};  // While open_device() reads the weights.

@@ -47,7 +47,7 @@ class RankedPart {
   bool has_probabilities() const { return largest_ > 0.0f && largest_ <= 1.0f; }
 
   void estimate_all() {
-    estimator_ = WeightEstimator(largest_, sum_, rule_.temperature);
+    estimator_ = WeightEstimator(largest_, sum_, rule_.temperature, scratch_.sum_of_powers);
     all_estimated_ = estimator_.estimate(numerators_);
     weigh(kRankedFirst);
   }

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "inference/devices/shared/top_k.h"
+#include "inference/devices/shared/weight_estimate.h"
 #include "quire/draw_arithmetic.h"
 
 namespace quire::inference {
 
 struct FastDrawScratch {
+  SumOfPowers sum_of_powers = scalar::sum_of_powers;  // The same tokens, whichever it is.
   TopKScratch top_k;
   std::vector<std::uint32_t> order;
   std::vector<float> numerators;  // Of those that were weighed last,

@@ -83,10 +83,16 @@ double some_random(sampling::Random& random) {
   return random.uniform();
 }
 
+SumOfPowers sum_of_powers_of(std::uint64_t seed) {
+  const auto tables = supported_kernels();
+  return tables[seed % tables.size()]->sum_of_powers;
+}
+
 void compare(std::uint64_t seed) {
   constexpr int kDraws = 1000;
   sampling::Random random(seed);
   FastDrawScratch scratch;
+  scratch.sum_of_powers = sum_of_powers_of(seed);
   const std::size_t counts[] = {4096, 5000, 8191, 12000, 24577, 49152};
   const std::vector<float> numerators = some_numerators(random, counts[random.next() % 6]);
   const float sum = random.next() % 4 == 0 ? 1.0f : sum_of(numerators);
@@ -111,6 +117,7 @@ TEST(FastDraw, OddNumeratorsGiveWhatThePlainWayGives) {
   FastDrawScratch scratch;
   const float odd[] = {0.0f, std::numeric_limits<float>::denorm_min(), 1e-38f, 3.4e38f, 1.0f};
   for (int round = 0; round < 200; ++round) {
+    scratch.sum_of_powers = sum_of_powers_of(static_cast<std::uint64_t>(round));
     std::vector<float> numerators(4096 + random.next() % 2000, odd[random.next() % 5]);
     for (std::size_t i = 0; i < random.next() % 3000; ++i) {
       numerators[random.next() % numerators.size()] = odd[random.next() % 5];

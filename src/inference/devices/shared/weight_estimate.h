@@ -1,13 +1,18 @@
 #pragma once
 // Estimates what candidates weigh in a draw: (p / p0)^(1 / temperature), p0 the largest probability,
-// in f32 and several times as fast as sampling::weigh. fast_draw needs the sum of many weights, not
+// in f32 and many times as fast as sampling::weigh. fast_draw needs the sum of many weights, not
 // each of them exactly.
 //
 // Thread   any.
 #include <cstdint>
 #include <span>
 
+#include "inference/kernels/scalar/scalar.h"
+
 namespace quire::inference {
+
+// Of a KernelTable.
+using SumOfPowers = double (*)(const float* numerators, std::size_t count, const PowerScale& scale);
 
 class WeightEstimator {
  public:
@@ -18,7 +23,8 @@ class WeightEstimator {
 
   // `largest` is p0, above 0 and at most 1. A candidate's probability is its numerator / sum, and is
   // at most p0.
-  WeightEstimator(float largest, float sum, double temperature);
+  WeightEstimator(float largest, float sum, double temperature,
+                  SumOfPowers sum_of_powers = scalar::sum_of_powers);
 
   // The sum of the weights. Each that counts is off by a factor within 1 +- error(). One numerator
   // adds the same in any company.
@@ -26,13 +32,8 @@ class WeightEstimator {
   double error() const;
 
  private:
-  static constexpr std::size_t kCount = 16;  // Side by side.
-  void add(const float* numerators, double* sums) const;
-
-  float sum_;
-  std::int32_t exponent_;  // Of the largest probability,
-  float mantissa_log_;     // and the base-2 logarithm of its mantissa.
-  float inverse_temperature_;
+  SumOfPowers sum_of_powers_;
+  PowerScale scale_;
 };
 
 }  // namespace quire::inference

@@ -3,20 +3,26 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "inference/kernels/kernels.h"
 #include "quire/sampling.h"
 
 namespace quire::inference {
 namespace {
 
-TEST(WeightEstimate, EachWeightIsWithinTheErrorThatItStates) {
+class WeightEstimate : public testing::TestWithParam<const KernelTable*> {};
+INSTANTIATE_TEST_SUITE_P(Tables, WeightEstimate, testing::ValuesIn(supported_kernels()),
+                         [](const auto& each) { return std::string(each.param->name); });
+
+TEST_P(WeightEstimate, EachWeightIsWithinTheErrorThatItStates) {
   sampling::Random random(5);
   for (const double temperature : {0.01, 0.02, 0.1, 0.3, 0.8, 1.0, 1.7, 10.0, 1e3, 1e6}) {
     for (int round = 0; round < 3000; ++round) {
       const auto sum = static_cast<float>(std::exp2(20.0 * random.uniform()));
       const auto largest = static_cast<float>(0.001 + 0.999 * random.uniform());
-      const WeightEstimator estimator(largest / sum, sum, temperature);
+      const WeightEstimator estimator(largest / sum, sum, temperature, GetParam()->sum_of_powers);
       double depth = 45.0 * temperature * random.uniform();
       if (round % 4 == 0) depth = 0.01 * random.uniform();
       if (round % 8 == 1) depth = 150.0 * random.uniform();  // Denormal probabilities too.
@@ -34,9 +40,9 @@ TEST(WeightEstimate, EachWeightIsWithinTheErrorThatItStates) {
   }
 }
 
-TEST(WeightEstimate, ASumIsThatOfItsParts) {
+TEST_P(WeightEstimate, ASumIsThatOfItsParts) {
   sampling::Random random(6);
-  const WeightEstimator estimator(0.25f, 4.0f, 0.8);
+  const WeightEstimator estimator(0.25f, 4.0f, 0.8, GetParam()->sum_of_powers);
   for (std::size_t count = 0; count < 70; ++count) {
     std::vector<float> numerators(count);
     double parts = 0;

@@ -72,6 +72,31 @@ struct Lanes {
     return {_mm256_mul_ps(x.low, power_of_two(exponent.low)),
             _mm256_mul_ps(x.high, power_of_two(exponent.high))};
   }
+  // 2^exponent * mantissa, with a mantissa from sqrt(1/2) to sqrt(2). Normal numbers above zero.
+  static void split(Float x, Float* exponent, Float* mantissa) {
+    split_eight(x.low, &exponent->low, &mantissa->low);
+    split_eight(x.high, &exponent->high, &mantissa->high);
+  }
+  // Sums of sixteen lanes in double.
+  struct Doubles {
+    __m256d four[4];
+  };
+  static Doubles no_doubles() {
+    const __m256d zero = _mm256_setzero_pd();
+    return {{zero, zero, zero, zero}};
+  }
+  static Doubles add_floats(Doubles sums, Float x) {
+    const auto low = [](__m256 y) { return _mm256_cvtps_pd(_mm256_castps256_ps128(y)); };
+    const auto high = [](__m256 y) { return _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1)); };
+    return {{_mm256_add_pd(sums.four[0], low(x.low)), _mm256_add_pd(sums.four[1], high(x.low)),
+             _mm256_add_pd(sums.four[2], low(x.high)), _mm256_add_pd(sums.four[3], high(x.high))}};
+  }
+  static double sum(Doubles x) {
+    const __m256d four =
+        _mm256_add_pd(_mm256_add_pd(x.four[0], x.four[2]), _mm256_add_pd(x.four[1], x.four[3]));
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+  }
   // x, and zero where y < bound.
   static Float zero_where_less(Float x, Float y, Float bound) {
     return {_mm256_andnot_ps(_mm256_cmp_ps(y.low, bound.low, _CMP_LT_OQ), x.low),
@@ -199,6 +224,13 @@ struct Lanes {
   }
   static uint32_t bits_of(__m256i mask) {
     return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
+  }
+  static void split_eight(__m256 x, __m256* exponent, __m256* mantissa) {
+    const __m256i bits = _mm256_castps_si256(x);
+    const __m256i power =
+        _mm256_srai_epi32(_mm256_sub_epi32(bits, _mm256_set1_epi32(0x3f3504f3)), 23);
+    *exponent = _mm256_cvtepi32_ps(power);
+    *mantissa = _mm256_castsi256_ps(_mm256_sub_epi32(bits, _mm256_slli_epi32(power, 23)));
   }
   static __m256 power_of_two(__m256 exponent) {
     const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(exponent), _mm256_set1_epi32(127));

@@ -17,6 +17,7 @@ const VectorSet kVectorSet{
     .rope = rope<Lanes>,
     .store_kv = store_kv<Lanes>,
     .softmax_numerators = softmax_numerators<Lanes>,
+    .sum_of_powers = sum_of_powers<Lanes>,
 };
 
 }  // namespace quire::inference::avx2

@@ -40,6 +40,24 @@ struct Lanes {
 
   static Float round_even(Float x) { return _mm512_roundscale_ps(x, 0); }
   static Float times_power_of_two(Float x, Float exponent) { return _mm512_scalef_ps(x, exponent); }
+  // 2^exponent * mantissa, with a mantissa from sqrt(1/2) to sqrt(2). Normal numbers above zero.
+  static void split(Float x, Float* exponent, Float* mantissa) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i power =
+        _mm512_srai_epi32(_mm512_sub_epi32(bits, _mm512_set1_epi32(0x3f3504f3)), 23);
+    *exponent = _mm512_cvtepi32_ps(power);
+    *mantissa = _mm512_castsi512_ps(_mm512_sub_epi32(bits, _mm512_slli_epi32(power, 23)));
+  }
+  // Sums of sixteen lanes in double.
+  struct Doubles {
+    __m512d low, high;
+  };
+  static Doubles no_doubles() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
+  static Doubles add_floats(Doubles sums, Float x) {
+    return {_mm512_add_pd(sums.low, _mm512_cvtps_pd(_mm512_castps512_ps256(x))),
+            _mm512_add_pd(sums.high, _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)))};
+  }
+  static double sum(Doubles x) { return _mm512_reduce_add_pd(_mm512_add_pd(x.low, x.high)); }
   // x, and zero where y < bound.
   static Float zero_where_less(Float x, Float y, Float bound) {
     const __mmask16 keep = static_cast<__mmask16>(~_mm512_cmp_ps_mask(y, bound, _CMP_LT_OQ));

@@ -84,9 +84,21 @@ struct Work {
   Folded total;
 };
 
+// Where a row has its query and output.
+std::size_t place_of(const Work& work, std::uint32_t row) {
+  const std::uint32_t index = work.row_first + row;
+  return work.task.row_of == nullptr ? index : work.task.row_of[index];
+}
+
 const float* query_of(const Work& work, std::uint32_t row, std::uint32_t group) {
-  return work.task.query + (work.row_first + row) * work.task.query_stride +
+  return work.task.query + place_of(work, row) * work.task.query_stride +
          std::size_t{group} * work.task.head_dim;
+}
+
+float* partial_of(const Work& work, std::uint32_t row, std::uint32_t group, std::uint32_t index) {
+  const AttentionTask& task = work.task;
+  const std::size_t at = std::size_t{work.rows[row].partial_first} + index;
+  return task.partials + at * task.partial_stride + group * (task.head_dim + kPartialTail);
 }
 
 bool sees(const AttentionTask& task, const QueryRow& row, std::uint32_t slot,
@@ -260,12 +272,59 @@ void write_out(const Work& work) {
   for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
     for (std::uint32_t g = 0; g < task.group_count; ++g) {
       const std::uint32_t query = r * task.group_count + g;
-      float* out =
-          task.out + (work.row_first + r) * task.out_stride + std::size_t{g} * task.head_dim;
+      float* out = task.out + place_of(work, r) * task.out_stride + std::size_t{g} * task.head_dim;
       for (std::uint32_t d = 0; d < task.head_dim; ++d) {
         out[d] = work.row_began[r] ? work.total.acc[query][d] / work.total.sum[query] : 0.0f;
       }
     }
+  }
+}
+
+// The task's partial `index` of each row is what was folded; nothing is folded any more.
+void write_partials(Work& work, std::uint32_t index) {
+  const AttentionTask& task = work.task;
+  for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
+    for (std::uint32_t g = 0; g < task.group_count; ++g) {
+      const std::uint32_t query = r * task.group_count + g;
+      float* to = partial_of(work, r, g, task.partial_offset + index);
+      std::copy(work.total.acc[query], work.total.acc[query] + task.head_dim, to);
+      to[task.head_dim] = work.total.max[query];
+      to[task.head_dim + 1] = work.row_began[r] ? work.total.sum[query] : 0.0f;
+    }
+    work.row_began[r] = false;
+  }
+}
+
+void read_partials(Work& work) {
+  const AttentionTask& task = work.task;
+  for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
+    for (std::uint32_t i = 0; i < work.rows[r].partial_count; ++i) {
+      // All groups of a row see the same slots.
+      if (partial_of(work, r, 0, i)[task.head_dim + 1] == 0.0f) continue;
+      for (std::uint32_t g = 0; g < task.group_count; ++g) {
+        const std::uint32_t query = r * task.group_count + g;
+        const float* from = partial_of(work, r, g, i);
+        std::copy(from, from + task.head_dim, work.span.acc[query]);
+        work.span.max[query] = from[task.head_dim];
+        work.span.sum[query] = from[task.head_dim + 1];
+        fold(work, query, work.row_began[r]);
+      }
+      work.row_began[r] = true;
+    }
+  }
+}
+
+void attend_together(Work& work) {
+  const AttentionTask& task = work.task;
+  if (task.partial_use == PartialUse::Read) read_partials(work);
+  for (std::uint32_t i = 0; i < task.spans.size(); ++i) {
+    const std::uint32_t first = task.spans[i] * kSpanSlots;
+    if (first < task.visible_slot_end) add_span(work, first);
+    if (task.partial_use == PartialUse::WriteEach) write_partials(work, i);
+  }
+  if (task.partial_use == PartialUse::WriteOne) write_partials(work, 0);
+  if (task.partial_use == PartialUse::None || task.partial_use == PartialUse::Read) {
+    write_out(work);
   }
 }
 
@@ -286,10 +345,7 @@ void attend(const AttentionTask& task) {
   for (std::uint32_t first = 0; first < row_count; first += block) {
     const std::uint32_t count = std::min(block, row_count - first);
     Work work(task, first, count);
-    for (const std::uint32_t span : task.spans) {
-      if (span * kSpanSlots < task.visible_slot_end) add_span(work, span * kSpanSlots);
-    }
-    write_out(work);
+    attend_together(work);
   }
 }
 

@@ -22,6 +22,7 @@ void add(const float* x, std::uint32_t count, float* into);
 void silu_multiply(const float* gate, const float* up, std::uint32_t count, float* out);
 void rope(const float* cosine, const float* sine, std::uint32_t half, float* x);
 float softmax_numerators(float* x, std::uint32_t count, float inverse_temperature);
+double sum_of_powers(const float* numerators, std::size_t count, const PowerScale& scale);
 
 void store_kv(KvFormat format, std::uint32_t head_dim, std::uint32_t page_size, std::uint32_t slot,
               const float* key, const float* value, std::byte* head);

@@ -18,6 +18,7 @@ const KernelTable kScalarKernels{
     .store_kv = scalar::store_kv,
     .attend = scalar::attend,
     .softmax_numerators = scalar::softmax_numerators,
+    .sum_of_powers = scalar::sum_of_powers,
 };
 
 }  // namespace quire::inference
