@@ -57,14 +57,6 @@ std::uint32_t gone_count(const CommittedChain& chain) {
 
 }  // namespace
 
-PageCache& Context::cache() const {
-  return owner_.resources->cache;
-}
-
-std::uint32_t Context::page_size() const {
-  return cache().page_size();
-}
-
 void Context::recycle() {
   const std::uint32_t kept = generation;
   *this = Context();

@@ -39,6 +39,7 @@
 #include "control/contexts/adapter_set.h"
 #include "control/contexts/context_parts.h"
 #include "control/contexts/device_table.h"
+#include "control/contexts/model_resources.h"
 #include "control/contexts/tail_tokens.h"
 #include "control/contexts/working_pages.h"
 #include "control/pages/slot_view.h"
@@ -79,7 +80,7 @@ class alignas(64) Context {
   const AwayMark& away() const { return away_; }
   const ContextUse& use() const { return use_; }
   const ContextWishes& wishes() const { return wishes_; }
-  std::uint32_t page_size() const;
+  std::uint32_t page_size() const { return cache().page_size(); }
   bool is_idle() const;   // Nothing is on its way in it, and its pages are here.
   bool is_plain() const;  // Its tokens give its bits.
   std::uint32_t seq_len() const;
@@ -211,7 +212,7 @@ class alignas(64) Context {
  private:
   friend class ContextBuilder;  // Makes one of pages that come from elsewhere.
   friend struct ContextPeer;    // Of its death tests.
-  PageCache& cache() const;
+  PageCache& cache() const { return owner_.resources->cache; }
   PageLedger& ledger() const { return *owner_.ledger; }
   ModelResources& resources() const { return *owner_.resources; }
 
