@@ -116,6 +116,9 @@ void few_tokens(const MatmulArguments& a) {
               .row_count = kRows,
               .resume = false};
   const uint32_t group_count = (a.row_count + kRows - 1) / kRows;
+  for (uint32_t g = 0; g < kGroups && g < group_count; ++g) {  // What no tile has asked for.
+    prefetch(strip.weights + g * a.group_bytes, kPrefetchBytes / kGroups);
+  }
   for (uint32_t group = 0; group < group_count;) {
     const bool several = kGroups > 1 && group + kGroups <= group_count;
     const uint32_t step = several ? kGroups : 1;
@@ -141,6 +144,7 @@ void slice(const MatmulArguments& a, Strip strip, uint32_t token_count) {
   const uint8_t* weights = strip.weights;
   const uint32_t tile_count = (token_count + M::kTokens - 1) / M::kTokens;
   const size_t bytes_a_tile = strip.unit_count * M::kUnitBytes / tile_count + 1;
+  prefetch(weights, strip.unit_count * M::kUnitBytes);
   strip.weights = panel;
   for (uint32_t row = 0; row < a.row_count; row += kRows) {
     M::unpack(weights, strip.unit_count, panel);

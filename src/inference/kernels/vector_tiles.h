@@ -91,8 +91,8 @@ inline Lanes::Float term(Codes::Integers dot, Lanes::Float weight, float activat
 // Adds the lines [kFirst, kEnd) of one block of sixteen rows to the sum of each token. Each line
 // meets all tokens before the next is unpacked: for sets with few registers.
 template <typename B, int kTokens, int kFirst, int kEnd>
-inline void add_line_by_line(const B& block, Lanes::Float scale, const uint8_t* x, size_t stride,
-                             Lanes::Float (&sums)[kTokens]) {
+inline void add_lines(const B& block, Lanes::Float scale, const uint8_t* x, size_t stride,
+                      Lanes::Float (&sums)[kTokens]) {
   using S = typename B::Shape;
   Codes::Sum<S::kBits> dots[kTokens];
 #pragma GCC unroll 16
@@ -114,16 +114,19 @@ inline void add_line_by_line(const B& block, Lanes::Float scale, const uint8_t* 
 
 // The same for sets whose registers hold all lines of a block: token by token.
 template <typename B, int kTokens, int kFirst, int kEnd>
-inline void add_token_by_token(const Codes::Line (&lines)[8], Lanes::Float scale, const uint8_t* x,
-                               size_t stride, Lanes::Float (&sums)[kTokens]) {
+inline void add_tokens(const B& block, Lanes::Float scale, const uint8_t* x, size_t stride,
+                       Lanes::Float (&sums)[kTokens]) {
   using S = typename B::Shape;
+  Codes::Line lines[kEnd - kFirst];
+#pragma GCC unroll 8
+  for (int i = kFirst; i < kEnd; ++i) lines[i - kFirst] = block.line(i);
 #pragma GCC unroll 16
   for (int j = 0; j < kTokens; ++j) {
     const ActivationBlock& at = token(x, stride, j);
     Codes::Sum<S::kBits> dot = started<S, kFirst>(at);
 #pragma GCC unroll 8
     for (int i = kFirst; i < kEnd; ++i) {
-      dot.template add<!S::kMinimum>(Codes::Operand<S::kBits>(lines[i]),
+      dot.template add<!S::kMinimum>(Codes::Operand<S::kBits>(lines[i - kFirst]),
                                      Codes::spread(at.values + 4 * i), i - kFirst);
     }
     sums[j] = term(dot.total, scale, at.scale, sums[j]);
@@ -136,17 +139,16 @@ inline void add_block(const B& block, const uint8_t* x, size_t stride,
   using S = typename B::Shape;
   constexpr int kMiddle = S::kHalves ? 4 : 8;
   if constexpr (Codes::kLineByLine) {
-    add_line_by_line<B, kTokens, 0, kMiddle>(block, block.scale(), x, stride, sums);
+    add_lines<B, kTokens, 0, kMiddle>(block, block.scale(), x, stride, sums);
     if constexpr (S::kHalves) {
-      add_line_by_line<B, kTokens, kMiddle, 8>(block, block.second(), x, stride, sums);
+      add_lines<B, kTokens, kMiddle, 8>(block, block.second(), x, stride, sums);
     }
   } else {
-    Codes::Line lines[8];
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) lines[i] = block.line(i);
-    add_token_by_token<B, kTokens, 0, kMiddle>(lines, block.scale(), x, stride, sums);
+    add_tokens<B, kTokens, 0, kMiddle>(block, block.scale(), x, stride, sums);
     if constexpr (S::kHalves) {
-      add_token_by_token<B, kTokens, kMiddle, 8>(lines, block.second(), x, stride, sums);
+      // Without this the compiler keeps what both halves load of every token, and spills it.
+      asm volatile("" ::: "memory");
+      add_tokens<B, kTokens, kMiddle, 8>(block, block.second(), x, stride, sums);
     }
   }
   if constexpr (S::kMinimum) {
