@@ -1,5 +1,6 @@
-// Each call of the interface, once rightly and once wrongly: the words of the SDK where it has them,
-// else the raw calls. rows.js and rust/src/main.rs do the same, and README.md says how they are compared.
+// Each call of the interface, once rightly and once wrongly: the words of the SDK where it has
+// them, else the raw calls. rows.js and rust/src/main.rs do the same, and README.md says how they
+// are compared.
 #include "rows.h"
 
 namespace quire::languages {

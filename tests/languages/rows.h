@@ -1,9 +1,10 @@
 #pragma once
-// Rows writes what came of each call: a line `INTERFACE.CALL = VALUE` or `INTERFACE.CALL ! ERROR`, the
-// same in each language of this folder. After the call " as WORD" may follow: another word of the SDK
-// that makes it, which not every language has.
+// Rows writes what came of each call: a line `INTERFACE.CALL = VALUE` or `INTERFACE.CALL ! ERROR`,
+// the same in each language of this folder. After the call " as WORD" may follow: another word of
+// the SDK that makes it, which not every language has.
 //
-// Numbers are decimal, a float is the bits of its f64, and what is long is its length and FNV-1a hash.
+// Numbers are decimal, a float is the bits of its f64, and what is long is its length and FNV-1a
+// hash.
 #include <bit>
 #include <span>
 #include <string>
