@@ -86,9 +86,10 @@ namespace allocate {
 // the command. An unallocated page makes the command that uses it fail with `no-free-page`.
 QUIRE_IMPORT("quire:core/allocate@1", "alloc-kvpage")
 std::int32_t alloc_kvpage(std::int32_t queue, std::uint32_t count, void* pages);
-// Gives pages back, behind the commands that were issued before; their handles end at once.
-// `not-found`: one of them is no page of this program. `invalid-argument`: one is named twice.
-// `too-large`: more than the model has pages and the program has handles. Then none is given back.
+// Gives pages back, after the commands that were issued before; their handles end at once.
+// `not-found`: one of them is not a page of this program. `invalid-argument`: one is named twice.
+// `too-large`: more than the model has pages and the program has handles. Then none is given
+// back.
 QUIRE_IMPORT("quire:core/allocate@1", "dealloc-kvpage")
 std::int32_t dealloc_kvpage(std::int32_t queue, const std::int32_t* pages, std::uint32_t pages_count);
 // All `count` embeddings or none. Handles (s32) are valid at once; they hold nothing before embed-txt
@@ -101,23 +102,23 @@ std::int32_t dealloc_emb(std::int32_t queue, const std::int32_t* embeds, std::ui
 // Copies slots [source-slot, source-slot + count) of the page `source` to those of the page
 // `target` from `target-slot` on, all layers; both of the queue's model, and they may be one page.
 // What is copied keeps its positions, and what either handle masks stays masked there; a slot that
-// held something else holds that no more. Free slots for forward stay those behind the last
+// held something else holds that no more. The free slots for forward stay those after the last
 // written one. `out-of-range`: slots beyond a page. `page-not-full`: a slot of `source` was never
 // written. `page-committed`: `target` is committed or shared. `no-free-page`: one was never
 // allocated. Nothing is copied then. Result: empty.
 QUIRE_IMPORT("quire:core/allocate@1", "copy-kvpage")
 std::int32_t copy_kvpage(std::int32_t queue, std::int32_t source, std::int32_t target, std::uint32_t source_slot, std::uint32_t target_slot, std::uint32_t count);
 // Leaves pages under a name for other programs of the tenant, in this order; the export stays when
-// this program ends, until it is unexported. A page that is full is shared as it is, and is
-// read-only for this program too from then on; of one that is not, a sealed copy is exported, and
-// this program goes on writing its own. Masks are of a handle and not exported. Names are as those
-// of snapshots. Flags: bit 0 public, for all tenants: `permission-denied` without the grant.
-// `already-exists`: the tenant has an export of that name, or it is to be public and there is a
-// public one. `invalid-argument`: no pages; `too-large`: more than the model has. `no-free-page`:
-// one was never allocated, or none is left for a copy. `quota-exceeded`: exports and exported
-// pages are counted for the tenant, each page as often as it is exported. Those of all tenants may
-// pin half of the pool, and of that half each tenant as much as it leaves for the others. Result:
-// empty.
+// this program ends, until it is unexported. A full page is shared as it is, and from then on is
+// read-only for this program too. If a page is not full, a sealed copy is exported, and this
+// program goes on writing its own. Masks belong to a handle and are not exported. Names are as
+// those of snapshots. Flags: bit 0 public, for all tenants: `permission-denied` without the
+// grant. `already-exists`: the tenant has an export of that name, or it is to be public and there
+// is a public one. `invalid-argument`: no pages; `too-large`: more than the model has.
+// `no-free-page`: one was never allocated, or none is left for a copy. `quota-exceeded`: exports
+// and exported pages are counted for the tenant, each page as often as it is exported. The
+// exports of all tenants may pin half of the pool. Of that half, a tenant may pin as much as it
+// leaves for the other tenants. Result: empty.
 QUIRE_IMPORT("quire:core/allocate@1", "export-kvpage")
 std::int32_t export_kvpage(std::int32_t queue, const std::int32_t* pages, std::uint32_t pages_count, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t flags);
 // The first `count` pages of the tenant's export of that name, or of a public one where it has
@@ -128,13 +129,13 @@ std::int32_t export_kvpage(std::int32_t queue, const std::int32_t* pages, std::u
 // slot i).
 QUIRE_IMPORT("quire:core/allocate@1", "import-kvpage")
 std::int32_t import_kvpage(std::int32_t queue, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t count, void* pages);
-// Ends the tenant's own export of that name; who imported it keeps what it has. Pages that nobody
-// holds then are free at once. `not-found`. Result: empty.
+// Ends the tenant's own export of that name. Programs that imported it keep their pages. Pages
+// that no program holds then are free at once. `not-found`. Result: empty.
 QUIRE_IMPORT("quire:core/allocate@1", "unexport-kvpage")
 std::int32_t unexport_kvpage(const std::uint8_t* name, std::uint32_t name_count);
-// The tenant's exports, then those that others made public. Result: u32 count of exports, u32
-// zero; then for each u32 pages, u32 slots written, u32 flags (bit 0 public, bit 1 the tenant's
-// own), u32 bytes of its name, its name. Little-endian, nothing between.
+// Lists the tenant's exports, then those that other tenants made public. Result: u32 count of
+// exports, u32 zero; then for each u32 pages, u32 slots written, u32 flags (bit 0 public, bit 1
+// the tenant's own), u32 bytes of its name, its name. Little-endian, nothing between.
 QUIRE_IMPORT("quire:core/allocate@1", "list-exports")
 std::int32_t list_exports();
 }  // namespace allocate
@@ -149,13 +150,14 @@ namespace constraint {
 // s32 handle of the grammar.
 QUIRE_IMPORT("quire:core/constraint@1", "compile-grammar")
 std::int32_t compile_grammar(std::int32_t model, std::uint32_t kind, const std::uint8_t* source, std::uint32_t source_count);
-// Whether a text fits the grammar as a whole, whoever wrote it. Of a JSON Schema: whether the text is
-// JSON and an instance of the schema itself: members in any order, any white space and escapes,
-// `1.0` for an integer, numbers of any length. If a name comes twice in an object, each of its values
-// must fit. Of the other kinds: whether the grammar accepts the text from its beginning to its
-// end. What is not JSON, or not UTF-8, does not fit. Result: u32, 1 if the text fits, else 0.
-// `too-large`: the text has over 1 MiB, or arrays and objects nested deeper than 128. `timeout`: it takes over
-// 100 ms of processor time, or too many steps. The grammar can be used on after either.
+// Whether a text of any origin fits the grammar as a whole. For a JSON Schema: whether the text
+// is JSON and an instance of the schema itself: members in any order, any white space and
+// escapes, `1.0` for an integer, numbers of any length. If a name comes twice in an object, each
+// of its values must fit. For the other kinds: whether the grammar accepts the text from its
+// beginning to its end. What is not JSON, or not UTF-8, does not fit. Result: u32, 1 if the text
+// fits, else 0. `too-large`: the text has over 1 MiB, or arrays and objects nested deeper than
+// 128. `timeout`: it takes over 100 ms of processor time, or too many steps. The grammar can be
+// used on after either.
 QUIRE_IMPORT("quire:core/constraint@1", "fits")
 std::int32_t fits(std::int32_t grammar, const std::uint8_t* text, std::uint32_t text_count);
 // A matcher at the beginning of the grammar. What is issued on one matcher takes effect in that
@@ -207,20 +209,21 @@ std::int32_t fork(std::int32_t context);
 // `out-of-range` beyond it. Result as flush.
 QUIRE_IMPORT("quire:core/context@1", "truncate")
 std::int32_t truncate(std::int32_t context, std::uint32_t count);
-// Goes back: the context ends at `length` logical tokens, committed pages too, and what is queued
-// behind them goes. The page that `length` lies in becomes a working page; the first token that
-// is written to it copies it where others hold it. What was dropped before `length` stays
-// dropped. `out-of-range` when there are fewer tokens, those queued included. Result as flush.
+// Goes back: the context ends at `length` logical tokens, committed pages included, and the
+// queued tokens after them are discarded. The page that `length` lies in becomes a working page.
+// If other contexts hold that page, the first token that is written to it copies it. What was
+// dropped before `length` stays dropped. `out-of-range` when there are fewer tokens, those queued
+// included. Result as flush.
 QUIRE_IMPORT("quire:core/context@1", "rewind")
 std::int32_t rewind(std::int32_t context, std::uint32_t length);
-// Written tokens [begin, end) are not seen by tokens to come, as if masked, bit for bit. All
-// others keep their positions, and seq-len stays; whole pages that no one can see any more are
-// freed. `out-of-range`: begin behind end, or end behind seq-len. Result as flush.
+// Hides the written tokens [begin, end) from tokens to come, as if masked, bit for bit. All other
+// tokens keep their positions, and seq-len stays. Whole pages that no token can see any more are
+// freed. `out-of-range`: begin after end, or end after seq-len. Result as flush.
 QUIRE_IMPORT("quire:core/context@1", "drop-range")
 std::int32_t drop_range(std::int32_t context, std::uint32_t begin, std::uint32_t end);
 // Queues tokens [begin, end) of `source`, a context of the same model (or the same context),
-// behind what is here. As with append, what is computed next finds pages that exist and computes
-// the rest, at the positions they have here. `out-of-range`: begin behind end, or end behind the
+// after what is here. As with append, what is computed next finds pages that exist and computes
+// the rest, at the positions they have here. `out-of-range`: begin after end, or end after the
 // tokens of `source`, those queued included. `invalid-argument`: `source` is of another model.
 // Result as flush.
 QUIRE_IMPORT("quire:core/context@1", "splice")
@@ -257,21 +260,21 @@ std::int32_t pages(std::int32_t context, std::uint32_t first, std::uint32_t coun
 // one for each slot written. All pages but the last are full, and slot i of page k has position
 // k x page size + i, as in a context. What a handle masks is dropped (see drop-range).
 //
-// A page that came from a context or from an import is shared where the pages before it are those
-// that it was computed behind, from the tenant's first on, none of them with slots left out; the
-// tokens must be its. From the first page where that is not so, the pages are copied and `tokens`
-// are believed. Nobody finds copies by their content, nor what is computed behind them but forks
-// of this context.
+// A page that came from a context or from an import is shared if the pages before it are those
+// that it was computed after. This must hold from the tenant's first page on, no page may have
+// slots left out, and the tokens must be those of the page. From the first page that does not
+// meet this, the pages are copied, and the server trusts `tokens`. Copies, and pages computed
+// after them, are found by no context but forks of this one.
 //
 // `page-not-full`: a page but the last is not full, one holds nothing, or leaves a slot out.
-// `invalid-argument`: other positions, as many tokens as there are not, or others than a page
-// is known to hold. `no-free-page`: one was never allocated, or none is left for copies.
-// Result: s32 handle of the context.
+// `invalid-argument`: other positions, another number of tokens, or tokens that differ from those
+// that a page is known to hold. `no-free-page`: one was never allocated, or none is left for
+// copies. Result: s32 handle of the context.
 QUIRE_IMPORT("quire:core/context@1", "from-pages")
 std::int32_t from_pages(std::int32_t queue, const std::int32_t* pages, std::uint32_t pages_count, const std::uint32_t* tokens, std::uint32_t tokens_count);
-// What the program knows of the time when nobody holds the context's pages; the last word counts.
-// Kind: 0 nothing, 1 will resume, 2 done with them, 3 keep them for `value` seconds (3,600 at
-// most count), 4 a prefix that many will share. `value` is 0 for all kinds but 3.
+// Hints at what happens after no context holds these pages; the last call counts. Kind: 0
+// nothing, 1 will resume, 2 done with them, 3 keep them for `value` seconds (3,600 at most
+// count), 4 a prefix that many will share. `value` is 0 for all kinds but 3.
 QUIRE_IMPORT("quire:core/context@1", "hint")
 std::int32_t hint(std::int32_t context, std::uint32_t kind, std::uint32_t value);
 // Whether tokens to come may be further from their oldest visible token than the model's context
@@ -283,10 +286,10 @@ std::int32_t allow_beyond_context(std::int32_t context, std::uint32_t allowed);
 // `.` nor `..`; anything else is `invalid-argument`. A server without a store answers
 // `not-supported`.
 //
-// Keeps the context as it is behind what was issued before, tokens still queued included, and
-// lets it go on at once. Flags: bit 0 overwrite, without which a name that exists is
-// `already-exists`. Forgotten after `ttl-seconds` by the time of day; 0: never. Ready when it is
-// on disk. Result: empty.
+// Keeps the context as it is after what was issued before, tokens still queued included, and lets
+// it go on at once. Flags: bit 0 overwrite, without which a name that exists is `already-exists`.
+// Forgotten after `ttl-seconds` by the time of day; 0: never. Ready when it is on disk. Result:
+// empty.
 QUIRE_IMPORT("quire:core/context@1", "save")
 std::int32_t save(std::int32_t context, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t flags, std::uint32_t ttl_seconds);
 // As save, with its errors (`already-exists`), and keeps `note` with the context: bytes that mean
@@ -301,31 +304,30 @@ std::int32_t save_with_note(std::int32_t context, const std::uint8_t* name, std:
 // among the results that the program has not taken (held_result_bytes_max).
 QUIRE_IMPORT("quire:core/context@1", "note-of")
 std::int32_t note_of(std::int32_t context, void* note, std::uint32_t capacity);
-// A new context in `queue` with what was saved; the snapshot stays. `not-found`; `not-supported`
-// with the reason when it is of another model or format; `corrupted` when its bytes are not what
-// was written; `quota-exceeded` when its note (note-of) finds no room among the results that the
-// program has not taken. Result: record of s32 handle of the context, u32 tokens that are queued in
-// it.
+// A new context in `queue` with what was saved; the snapshot stays. `not-found`. `not-supported`,
+// with the reason: it is of another model or format. `corrupted`: its bytes are not what was
+// written. `quota-exceeded`: its note (note-of) finds no room among the results that the program
+// has not taken. Result: record of s32 handle of the context, u32 tokens that are queued in it.
 QUIRE_IMPORT("quire:core/context@1", "open")
 std::int32_t open(std::int32_t queue, const std::uint8_t* name, std::uint32_t name_count);
-// As open, and deletes the snapshot when the program takes the result; until then nobody else can
-// take it (`unavailable`). Where the open fails, the future is dropped or the program ends first,
-// the snapshot stays, and so it does where the disk cannot delete it then.
+// As open, and deletes the snapshot when the program takes the result. Until then no other
+// program can take it (`unavailable`). The snapshot stays if the open fails, if the future is
+// dropped, if the program ends first, or if the disk cannot delete it then.
 QUIRE_IMPORT("quire:core/context@1", "take")
 std::int32_t take(std::int32_t queue, const std::uint8_t* name, std::uint32_t name_count);
 // Deletes a snapshot; contexts opened from it stay. `not-found` where there is none. Result:
 // empty.
 QUIRE_IMPORT("quire:core/context@1", "delete")
 std::int32_t delete_(const std::uint8_t* name, std::uint32_t name_count);
-// The tenant's snapshots. Result: u32 count of snapshots, u32 zero, u64 bytes that they take on
-// disk together; then for each u64 created and u64 expires (milliseconds since 1970-01-01 UTC; 0:
-// never), u64 tokens, u64 bytes if nothing shared its pages, u32 bytes of its name, its name.
-// Little-endian, nothing between.
+// Lists the tenant's snapshots. Result: u32 count of snapshots, u32 zero, u64 bytes that they
+// take on disk together; then a record for each. A record is u64 created and u64 expires
+// (milliseconds since 1970-01-01 UTC; 0: never), u64 tokens, u64 bytes if nothing shared its
+// pages, u32 bytes of its name, its name. Little-endian, nothing between.
 QUIRE_IMPORT("quire:core/context@1", "list")
 std::int32_t list();
 // Logical tokens whose keys and values were written, dropped ones included, queued ones not. This
 // and the next counters are those of the context's last command that was answered without an
-// error; of what a failed one computed, they tell behind the next.
+// error. Tokens that a failed command computed are counted after the next one.
 QUIRE_IMPORT("quire:core/context@1", "seq-len")
 std::int32_t seq_len(std::int32_t context);
 // Slots of a page, each for a token: 8, 16 or 32.
@@ -347,55 +349,56 @@ std::int32_t found_token_count(std::int32_t context);
 }  // namespace context
 
 namespace draw {
-// How a token is drawn, in all calls below and for every row: a list of options, each u32 key,
-// u32 bytes, then its value; integers and floats are little-endian. The keys, their ranges and the
-// order in which they act stand in the SDK's draw_rule.h, which writes the list and draws by the same
-// arithmetic: equal numbers give the same token, whoever draws. Without options the most probable
-// token is taken. `not-supported`: a key that this host does not know, by its number.
-// `invalid-argument`: a value outside of its range, by name. `too-large`: more than 65,536 bytes.
-// `quota-exceeded`: 256 rules.
+// A rule states how a token is drawn, in all calls below and for every row. It is a list of
+// options, each u32 key, u32 bytes, then its value; integers and floats are little-endian. The
+// SDK's draw_rule.h has the keys, their ranges and the order in which they act. It writes the
+// list and draws by the same arithmetic, so equal numbers give the same token in the program and
+// in the host. Without options the most probable token is drawn. `not-supported`: a key that this
+// host does not know, by its number. `invalid-argument`: a value outside of its range, by name.
+// `too-large`: more than 65,536 bytes. `quota-exceeded`: 256 rules.
 QUIRE_IMPORT("quire:core/draw@1", "create-rule")
 std::int32_t create_rule(std::int32_t model, const std::uint8_t* options, std::uint32_t options_count);
-// Computes what is queued in the context, as flush, and draws the token after it in the same device
-// step; where nothing is queued the last token runs once more without writing. Flags: bit 0 the
-// drawn token is queued in the context, before what is issued after this call and also when the
+// Computes what is queued in the context, as flush, and draws the token after it in the same
+// device step. If nothing is queued, the last token runs once more without writing. Flags: bit 0
+// the drawn token is queued in the context, before what is issued after this call and also if the
 // future is dropped; bit 1 no token is forced. Penalties of the rule look at the tokens of the
 // context. Result: a record of draws, mostly of one token.
 QUIRE_IMPORT("quire:core/draw@1", "forward-draw")
 std::int32_t forward_draw(std::int32_t context, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, const std::uint32_t* mask, std::uint32_t mask_count, double random, std::uint32_t top_count, std::uint32_t flags);
-// The same at output embeddings, as get-next-dists, with a random number for each; no context is
+// Draws at output embeddings, as get-next-dists, with a random number for each. No context is
 // touched and no matcher advances. The matchers and the mask are for all of them. A rule with
 // penalties is `invalid-argument`: there is no context to look at. Result: a record of draws, one
 // for each embed; at `end` 4 and 5 none.
 QUIRE_IMPORT("quire:core/draw@1", "draw-tokens")
 std::int32_t draw_tokens(std::int32_t queue, const std::int32_t* embeds, std::uint32_t embeds_count, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, const std::uint32_t* mask, std::uint32_t mask_count, const double* randoms, std::uint32_t randoms_count, std::uint32_t top_count);
-// Computes what is queued in the context and `drafts` (at most 64) after it, in one pass, and draws a
-// token at each place, the first with the first of `randoms`, which are one more than the drafts.
-// A draft stands while it equals the token that is drawn in its place. The result is what
-// forward-draw would have given one after the other: the drafts that stand, then the first token
-// that is no draft. A forced token uses none of the randoms. The drafts that stand are in the
-// context, in the slots that they would have had; the others leave no trace. The matchers hold at
-// every place. Flags as forward-draw; without bit 0 the last token drawn is not queued. Where the
-// context or the pool of pages has room for fewer drafts, the last ones are not looked at. `too-large`: more drafts.
-// Result: a record of draws.
+// Computes what is queued in the context and `drafts` (at most 64) after it, in one pass. Draws a
+// token at each place, the first with the first of `randoms`, of which there is one more than
+// drafts. Drafts are accepted up to the first one that differs from the token drawn in its place.
+// The result is the same as that of forward-draw called again and again: the accepted drafts,
+// then the first token that differs. A forced token uses none of the randoms. The accepted drafts
+// are in the context, in the slots that they would have had; the other drafts leave no trace. The
+// matchers hold at every place. Flags as forward-draw; without bit 0 the last token drawn is not
+// queued. If the context or the pool of pages has room for fewer drafts, the last ones are
+// ignored. `too-large`: more drafts. Result: a record of draws.
 QUIRE_IMPORT("quire:core/draw@1", "verify")
 std::int32_t verify(std::int32_t context, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, const std::uint32_t* mask, std::uint32_t mask_count, const std::uint32_t* drafts, std::uint32_t drafts_count, const double* randoms, std::uint32_t randoms_count, std::uint32_t top_count, std::uint32_t flags);
-// The loop in the host: forward-draw again and again, until a token of `stop-tokens` was drawn or
-// `token-count-max` tokens were, or the context is full: then the token drawn last is queued and
-// cannot be computed. Its random numbers are those of a Sampler with that seed. Each drawn
-// token is queued in the context, the last one too; so after the end the program goes on with the
-// context as if it had drawn itself. Until then the context may be read and forked, not changed:
-// `unavailable`. A generation goes on while the program waits for other things or runs, but pauses
-// while 4,096 tokens, or 65,536 of the most probable ones that come with them, are not taken.
-// Dropping it ends it. Flags: bit 1 no token is forced.
+// Runs the loop in the host: forward-draw again and again, until a token of `stop-tokens` was
+// drawn, `token-count-max` tokens were drawn, or the context is full. In a full context the token
+// drawn last is queued and cannot be computed. The random numbers are those of a Sampler with
+// that seed. Each drawn token is queued in the context, also the last one. So after the end the
+// program goes on with the context as if it had drawn itself. Until then the context may be read
+// and forked, not changed: `unavailable`. A generation goes on while the program waits for other
+// things or runs, but pauses while 4,096 tokens, or 65,536 of the most probable ones that come
+// with them, are not taken. Dropping it ends it. Flags: bit 1 no token is forced.
 // `quota-exceeded`: queued-token limits, as for append, or 64 generations at once. `too-large`:
 // more than 1,024 stop tokens.
 QUIRE_IMPORT("quire:core/draw@1", "generate")
 std::int32_t generate(std::int32_t context, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, std::uint64_t seed, std::uint32_t token_count_max, const std::uint32_t* stop_tokens, std::uint32_t stop_tokens_count, std::uint32_t top_count, std::uint32_t flags);
-// Tokens not taken yet: ready when there are `count-min` (0 and 1: any), or it has ended. One at
-// a time: `already-exists`. Error: what ended the generation, once every token before it was
-// taken. Result: a record of draws, where `end` may also be 1 a stop token, which is the last one,
-// 2 token-count-max or a full context, 3 stopped; 0 while it goes on.
+// Returns the tokens not taken yet. Ready when there are `count-min` (0 and 1: any), or the
+// generation has ended. One at a time: `already-exists`. Error: the one that ended the
+// generation, once every token before it was taken. Result: a record of draws. Here `end` may
+// also be 1 a stop token, which is the last one, 2 token-count-max or a full context, 3 stopped;
+// 0 while it goes on.
 QUIRE_IMPORT("quire:core/draw@1", "next-draws")
 std::int32_t next_draws(std::int32_t generation, std::uint32_t count_min);
 // Ends it after the step under way, whose tokens still come; ready when it has ended, and the
@@ -406,12 +409,13 @@ std::int32_t stop_generation(std::int32_t generation);
 
 namespace forward {
 // One pass of the model over `iemb` (token embeddings in order). They attend to what is in the
-// pages `ikv` (0 is a hole that keeps the numbering of slots) and to one another by position; their
-// keys and values go to the next free slots of `okv`; `oemb` takes the outputs of the last |oemb|
-// tokens. `mask` is empty (rule of positions) or one byte per key, [|iemb|][slots of ikv then okv
-// in order], 1 = may attend. A page in both has a column for each of its slots in both, of which
-// either one shows the slot. A page of `okv` that is committed or shared is `page-committed`.
-// Flags: bit 0 beyond-context. `too-large`: a mask of more than 4 MiB. Result: empty.
+// pages `ikv` (0 is a hole that keeps the numbering of slots) and to one another by position.
+// Their keys and values go to the next free slots of `okv`. `oemb` takes the outputs of the last
+// |oemb| tokens. `mask` is empty (rule of positions) or one byte per key, [|iemb|][slots of ikv
+// then okv in order], 1 = may attend. A page in both has a column for each of its slots in both,
+// of which either one shows the slot. A page of `okv` that is committed or shared is
+// `page-committed`. Flags: bit 0 beyond-context. `too-large`: a mask of more than 4 MiB. Result:
+// empty.
 QUIRE_IMPORT("quire:core/forward@1", "forward")
 std::int32_t forward(std::int32_t queue, const std::int32_t* ikv, std::uint32_t ikv_count, const std::int32_t* iemb, std::uint32_t iemb_count, const std::int32_t* okv, std::uint32_t okv_count, const std::int32_t* oemb, std::uint32_t oemb_count, const std::uint8_t* mask, std::uint32_t mask_count, std::uint32_t flags);
 // This instance's view of a page: one byte per slot, 0 = left out from now on, 1 = visible again.
@@ -459,9 +463,9 @@ std::int32_t detokenize(std::int32_t model, const std::uint32_t* tokens, std::ui
 // (none for an id that only fills the model's vocabulary up). Little-endian, nothing between.
 QUIRE_IMPORT("quire:core/tokenize@1", "get-vocabs")
 std::int32_t get_vocabs(std::int32_t model, std::uint32_t first, std::uint32_t count);
-// What tokens [first, first + count) are, as get-vocabs counts them. Result: a byte for each: 0 text, 1
-// one byte of a text that no other token spells, 2 added to the vocabulary, and any text may spell
-// it, 3 special: only templates and models write it, 4 unused: no text becomes it.
+// Returns the kinds of tokens [first, first + count), as get-vocabs counts them. Result: a byte
+// for each: 0 text; 1 one byte of a text that no other token spells; 2 added to the vocabulary,
+// any text may spell it; 3 special, only templates and models write it; 4 unused.
 QUIRE_IMPORT("quire:core/tokenize@1", "get-token-kinds")
 std::int32_t get_token_kinds(std::int32_t model, std::uint32_t first, std::uint32_t count);
 // JSON {"messages": [...], "tools": [...], "add_generation_prompt": true, ...} through the model's
@@ -500,7 +504,8 @@ std::int32_t subscribe(const std::uint8_t* topic, std::uint32_t topic_count);
 // `quota-exceeded`: results that were not taken are held_result_bytes_max; the message stays.
 QUIRE_IMPORT("quire:core/messaging@1", "next-message")
 std::int32_t next_message(std::int32_t subscription);
-// What waits for the subscription is gone; dropping the handle does the same.
+// Ends the subscription. Messages that wait for it are discarded. Dropping the handle does the
+// same.
 QUIRE_IMPORT("quire:core/messaging@1", "unsubscribe")
 std::int32_t unsubscribe(std::int32_t subscription);
 // Puts the message at the end of the tenant's queue of that name, which comes into being with the
@@ -549,10 +554,10 @@ std::int32_t http_get(const std::uint8_t* url, std::uint32_t url_count, const st
 // The same with a body, by POST.
 QUIRE_IMPORT("quire:core/net@1", "http-post")
 std::int32_t http_post(const std::uint8_t* url, std::uint32_t url_count, const std::uint8_t* headers, std::uint32_t headers_count, const std::uint8_t* body, std::uint32_t body_count);
-// An exchange whose bodies come in pieces; dropping the handle cancels it, and what still waits
-// for it is `cancelled`. Method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS. `body-bytes`: of
-// the request's body; 0 none, negative: as many as will be written (chunked). Redirects of a
-// request with a body are not followed: the program gets them.
+// An exchange whose bodies come in pieces. Dropping the handle cancels it, and calls that still
+// wait for it end with `cancelled`. Method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
+// `body-bytes`: of the request's body; 0 none, negative: as many as will be written (chunked).
+// Redirects of a request with a body are not followed: the program gets them.
 QUIRE_IMPORT("quire:core/net@1", "http-request")
 std::int32_t http_request(const std::uint8_t* method, std::uint32_t method_count, const std::uint8_t* url, std::uint32_t url_count, const std::uint8_t* headers, std::uint32_t headers_count, std::int64_t body_bytes);
 // Sends bytes of the request's body, at most text_bytes_max at once. Ready when the next may
@@ -568,22 +573,24 @@ std::int32_t finish_body(std::int32_t exchange);
 QUIRE_IMPORT("quire:core/net@1", "response-head")
 std::int32_t response_head(std::int32_t exchange);
 // The next piece of the response's body, 1 to 65,536 bytes; empty: it has ended. One at a time
-// (`unavailable`). Dropped, its piece is the next one's. While the program does not read, the
-// server is made to wait.
+// (`unavailable`). If a read is dropped, its piece comes with the next one. While the program
+// does not read, the server has to wait.
 QUIRE_IMPORT("quire:core/net@1", "read-body")
 std::int32_t read_body(std::int32_t exchange);
 }  // namespace net
 
 namespace output {
 // The next-token distribution: probabilities of the full softmax, cut to the `top-k` largest (0:
-// 256; more than the vocabulary: all of it), not renormalised, falling. Result: u32 count, count u32 ids, count f32 probabilities.
+// 256; more than the vocabulary: all of it), not renormalized, falling. Result: u32 count, count
+// u32 ids, count f32 probabilities.
 QUIRE_IMPORT("quire:core/output@1", "get-next-dist")
 std::int32_t get_next_dist(std::int32_t queue, std::int32_t embed, std::uint32_t top_k);
-// The same for a list of embeds, which counts as one read, over the tokens that `mask` allows (empty:
-// every token): probabilities are of the softmax over those tokens alone, so with a mask they are
-// renormalized. The mask has bit i % 32 of word i / 32 for token i and exactly as many words as the
-// vocabulary needs; one that allows no token is `invalid-argument`. At most 256 embeds, and 4,194,304
-// tokens of all of them: `too-large`. Result: for each embed a record as of get-next-dist.
+// The same for a list of embeds, which counts as one read, over the tokens that `mask` allows
+// (empty: every token). Probabilities are of the softmax over those tokens alone, so with a mask
+// they are renormalized. The mask has bit i % 32 of word i / 32 for token i and exactly as many
+// words as the vocabulary needs; one that allows no token is `invalid-argument`. At most 256
+// embeds, and 4,194,304 tokens of all of them: `too-large`. Result: for each embed a record as of
+// get-next-dist.
 QUIRE_IMPORT("quire:core/output@1", "get-next-dists")
 std::int32_t get_next_dists(std::int32_t queue, const std::int32_t* embeds, std::uint32_t embeds_count, const std::uint32_t* mask, std::uint32_t mask_count, std::uint32_t top_k);
 // Records of numbers are: u32 number format (0: f32), u32 count, count numbers.
@@ -612,14 +619,14 @@ namespace queue {
 // A stream of batchable commands to one model, in order. Priority: 0 low, 1 normal, 2 high.
 QUIRE_IMPORT("quire:core/queue@1", "create-queue")
 std::int32_t create_queue(std::int32_t model, std::uint32_t priority);
-// Ends the queue behind its last command; its handle ends at once.
+// Ends the queue after its last command; its handle ends at once.
 QUIRE_IMPORT("quire:core/queue@1", "destroy-queue")
 std::int32_t destroy_queue(std::int32_t queue);
 // Ready when every command issued to the queue before has taken effect.
 QUIRE_IMPORT("quire:core/queue@1", "synchronize")
 std::int32_t synchronize(std::int32_t queue);
-// Of the queue's commands from now on, those that wait too. Priority as create-queue.
-// `invalid-argument`: another number.
+// Sets the priority of the queue's commands from now on, and of those that wait. Priority as
+// create-queue. `invalid-argument`: another number.
 QUIRE_IMPORT("quire:core/queue@1", "set-queue-priority")
 std::int32_t set_queue_priority(std::int32_t queue, std::uint32_t priority);
 }  // namespace queue
@@ -642,57 +649,59 @@ std::int64_t get_instance_id();
 // The tenant that this program belongs to, as UTF-8.
 QUIRE_IMPORT("quire:core/runtime@1", "get-tenant")
 std::int32_t get_tenant(void* buffer, std::uint32_t capacity);
-// What this program may have and use: a line of UTF-8 for each limit, `name maximum used`, by the
-// names that errors tell, where `used` is `-` for a bound of one call or thing; bounds of its tenant
-// as a whole begin with `tenant.`. New lines may come; the order means nothing.
+// Lists the limits of this program: a line of UTF-8 for each, `name maximum used`, with the names
+// that errors use. `used` is `-` for a limit of one call or thing. Names of the limits of its
+// tenant as a whole begin with `tenant.`. New lines may come; the order means nothing.
 QUIRE_IMPORT("quire:core/runtime@1", "limits")
 std::int32_t limits(void* buffer, std::uint32_t capacity);
-// Why tokens of this program were computed, although the server looked for a page that holds them:
-// the latest 64 misses, oldest first. For each eight u32: the reason (0 no page like it was ever
-// seen, 1 the most similar page differs, 2 evicted, 3 known by name and not in the pool, 5 a page
-// whose inputs cannot all be named, 6 another program is writing it, 7 nothing is shared); what
-// differs (0 nothing, 1 a token, 2 a position, 3 which slots are visible, 4 an image); the position
-// of the first token that was computed; how many were; the slot of the page that differs, the
-// token or position that was wanted there and the one that is there; for how many milliseconds an
-// evicted page had been gone. Reasons are of pages of this program's tenant alone. Returns the
-// bytes. `not-supported`: the server does not explain misses (`quire serve --explain-misses`).
+// Reports why tokens of this program were computed, although the server looked for a page that
+// holds them: the latest 64 misses, oldest first. Each miss is eight u32. The first is the
+// reason: 0 no page like it was ever seen, 1 the most similar page differs, 2 evicted, 3 known by
+// name and not in the pool. Further reasons are 5 a page whose inputs cannot all be named, 6
+// another program is writing it, 7 nothing is shared. The second is what differs: 0 nothing, 1 a
+// token, 2 a position, 3 which slots are visible, 4 an image. The third and the fourth are the
+// position of the first token that was computed and the count of computed tokens. The fifth is
+// the slot of the page that differs. The sixth is the token or position that was wanted there,
+// the seventh the one that is there. The eighth is for how many milliseconds an evicted page had
+// been gone. Reasons are of pages of this program's tenant alone. Returns the bytes.
+// `not-supported`: the server does not explain misses (`quire serve --explain-misses`).
 QUIRE_IMPORT("quire:core/runtime@1", "misses")
 std::int32_t misses(void* buffer, std::uint32_t capacity);
 // Launches another instance: of this program (empty), or of one that the server has by that name.
 // Arguments are for each u32 bytes, then its bytes, nothing between. The child is of the same
-// tenant and gets `share` percent (1 to 100) of what this program has left of its pages, tokens,
-// HTTP calls and exchanges, children, memory for children, and of the room for results and
-// arguments (held_result_bytes_max, pending_bytes_max: all but a sixteenth), and lends it until
-// it ends; processor time that it uses is used up here too, at most that share. Its client is
-// this program: what it sends comes to receive-child, its log to this program's. It ends when
-// this program does, or drops the handle. `not-found`: no such program. `too-large`: arguments
-// over argument_bytes_max, or more than 4,096. `quota-exceeded`: nothing is left to share.
-// `unavailable`: the server is full, or the tenant has as many programs as it may.
+// tenant. Until it ends, it gets `share` percent (1 to 100) of what this program has left of
+// pages, tokens, HTTP calls and exchanges, children, and memory for children. It also gets that
+// share of the room for results and arguments (held_result_bytes_max, pending_bytes_max: all but
+// a sixteenth). Processor time that the child uses is used up here too, at most that share. Its
+// client is this program: its messages come to receive-child, its log to this program's. It ends
+// when this program does, or drops the handle. `not-found`: no such program. `too-large`:
+// arguments over argument_bytes_max, or more than 4,096. `quota-exceeded`: nothing is left to
+// share. `unavailable`: the server is full, or the tenant has as many programs as it may.
 QUIRE_IMPORT("quire:core/runtime@1", "launch")
 std::int32_t launch(const std::uint8_t* program, std::uint32_t program_count, const std::uint8_t* arguments, std::uint32_t arguments_count, std::uint32_t share);
 // Ready when the child has ended. Result: u32 how (0 finished, 1 trapped, 2 beyond a limit, 3
-// killed, 4 not started), s32 exit code, u32 bytes of its result, u32 bytes of the message that
-// says why, its result (set-result), the message.
+// killed, 4 not started), s32 exit code, u32 bytes of its result, u32 bytes of the message with
+// the reason. Its result (set-result) and the message follow.
 QUIRE_IMPORT("quire:core/runtime@1", "wait-child")
 std::int32_t wait_child(std::int32_t child);
-// Nothing happens where it has ended.
+// Ends the child. Nothing happens if it has ended.
 QUIRE_IMPORT("quire:core/runtime@1", "kill-child")
 std::int32_t kill_child(std::int32_t child);
 // A message for the child's session.receive. `quota-exceeded`: its inbox is full. `not-found`: it
 // has ended.
 QUIRE_IMPORT("quire:core/runtime@1", "send-child")
 std::int32_t send_child(std::int32_t child, const std::uint8_t* message, std::uint32_t message_count);
-// The next message that the child sent; how many may wait is bounded, then its send is
-// `quota-exceeded`. `unavailable`: it has ended, and all was received. `quota-exceeded`:
-// results that were not taken are held_result_bytes_max; the message stays.
+// The next message that the child sent. The number of waiting messages is limited; beyond it the
+// child's send is `quota-exceeded`. `unavailable`: it has ended, and all was received.
+// `quota-exceeded`: results that were not taken are held_result_bytes_max; the message stays.
 QUIRE_IMPORT("quire:core/runtime@1", "receive-child")
 std::int32_t receive_child(std::int32_t child);
-// Level: 0 debug, 1 info, 2 warning, 3 error. Each newline in `text` ends a line, for 1,024 lines;
-// what is behind them is one line, with its newlines as `\x0a`. Lines over 4,096 bytes are cut
-// and say so.
+// Level: 0 debug, 1 info, 2 warning, 3 error. Each newline in `text` ends a line, for 1,024
+// lines. The text after them is one line, with its newlines as `\x0a`. Lines over 4,096 bytes are
+// cut and marked as cut.
 QUIRE_IMPORT("quire:core/runtime@1", "log")
 std::int32_t log(std::uint32_t level, const std::uint8_t* text, std::uint32_t text_count);
-// What the launcher gets when the program ends; the last one counts.
+// Sets the result that the launcher gets when the program ends; the last call counts.
 QUIRE_IMPORT("quire:core/runtime@1", "set-result")
 std::int32_t set_result(const std::uint8_t* result, std::uint32_t result_count);
 // Monotonic nanoseconds.
@@ -724,12 +733,12 @@ std::int32_t request_head(void* buffer, std::uint32_t capacity);
 QUIRE_IMPORT("quire:core/serve@1", "read-request")
 std::int32_t read_request();
 // Begins the response. Status 200 to 599. Headers are lines as in the head of the request; at most
-// 64 KiB (`too-large`). A line feed within a value begins another header, which the host cannot
-// tell from one that was meant: a library that takes names and values must refuse line ends in
-// them, as the SDK does. A `content-length` says how many bytes will be written, and without one the
-// body is as long as what is written. `invalid-argument`: the status, a header, a header that the
-// server writes itself (connection, transfer-encoding, x-request-id and the like), or an unknown
-// flag. `already-exists`: the program has responded. Flag 1 (bit 0): the program goes on when the
+// 64 KiB (`too-large`). A line feed within a value begins another header, and the host cannot
+// detect that. So a library that takes names and values must refuse line ends in them, as the SDK
+// does. A `content-length` says how many bytes will be written, and without one the body is as
+// long as what is written. `invalid-argument`: the status, a header, a header that the server
+// writes itself (connection, transfer-encoding, x-request-id and the like), or an unknown flag.
+// `already-exists`: the program has responded. Flag 1 (bit 0): the program goes on when the
 // client is gone.
 QUIRE_IMPORT("quire:core/serve@1", "respond")
 std::int32_t respond(std::uint32_t status, const std::uint8_t* headers, std::uint32_t headers_count, std::uint32_t flags);
@@ -753,16 +762,17 @@ namespace session {
 // request launched the program, and its client takes a response alone (serve.respond).
 QUIRE_IMPORT("quire:core/session@1", "send")
 std::int32_t send(const std::uint8_t* message, std::uint32_t message_count);
-// One message of the client. Error `unavailable`: the client has ended its side, or is gone; the
-// message says which, and for how long the program may wait for it to come back. `quota-exceeded`:
-// results that the program has not taken are held_result_bytes_max; the message is the next one's.
+// One message of the client. Error `unavailable`: the client has ended its side, or is gone. The
+// message states which, and how long the program may wait for the client to come back.
+// `quota-exceeded`: results that the program has not taken are held_result_bytes_max; the message
+// is the next one's.
 QUIRE_IMPORT("quire:core/session@1", "receive")
 std::int32_t receive();
 // Begins a file of `file-bytes` to the client; `write-file` gives it its bytes. `media-type` is 1 to
-// 127 printable ASCII characters with a `/`, as "image/png". One that is dropped before its last
-// byte is told to the client as given up. `too-large`: over file_bytes_max; `quota-exceeded`:
-// file_count_max, or file_outbox_bytes_max of earlier files are not taken; `not-supported`: the
-// client is a program, which takes messages alone.
+// 127 printable ASCII characters with a `/`, as "image/png". If the handle is dropped before the
+// last byte, the client receives the file as abandoned. `too-large`: over file_bytes_max;
+// `quota-exceeded`: file_count_max, or file_outbox_bytes_max of earlier files are not taken;
+// `not-supported`: the client is a program, which takes messages alone.
 QUIRE_IMPORT("quire:core/session@1", "send-file")
 std::int32_t send_file(const std::uint8_t* name, std::uint32_t name_count, const std::uint8_t* media_type, std::uint32_t media_type_count, std::uint64_t file_bytes);
 // The next part, at most 1 MiB. Ready, with nothing, once there is room for another. `out-of-range`:
@@ -770,8 +780,9 @@ std::int32_t send_file(const std::uint8_t* name, std::uint32_t name_count, const
 // for.
 QUIRE_IMPORT("quire:core/session@1", "write-file")
 std::int32_t write_file(std::int32_t file, const std::uint8_t* part, std::uint32_t part_count);
-// The next file of the client: s32 handle, u32 bytes of its name, u32 bytes of its media type, u32
-// zero, u64 bytes of the file; then name and media type. Error `unavailable` as of `receive`.
+// The next file of the client. Result: s32 handle, u32 bytes of its name, u32 bytes of its media
+// type, u32 zero, u64 bytes of the file; then name and media type. Error `unavailable` as of
+// `receive`.
 QUIRE_IMPORT("quire:core/session@1", "receive-file")
 std::int32_t receive_file();
 // The next part of a file that was received, of 1 to 1,048,576 bytes; nothing at its end. Error
@@ -793,8 +804,8 @@ std::int32_t get(const std::uint8_t* key, std::uint32_t key_count);
 // Result: empty. `not-found`, whatever was expected, where there is none.
 QUIRE_IMPORT("quire:core/store@1", "delete")
 std::int32_t delete_(const std::uint8_t* key, std::uint32_t key_count, std::int64_t expected);
-// The tenant's keys that begin with `prefix` and come behind `after`, in the order of their bytes,
-// `count` of them at most (1 to 1,000): so `after` is empty at first and then the last key
+// Lists the tenant's keys that begin with `prefix` and come after `after`, in the order of their
+// bytes, at most `count` (1 to 1,000). So `after` is empty at first and then the last key
 // received. Result: u32 count, u32 1 when there are more, else 0; then for each u64 version, u32
 // bytes of its value, u32 bytes of its key, its key. Little-endian, nothing between.
 QUIRE_IMPORT("quire:core/store@1", "list-keys")
