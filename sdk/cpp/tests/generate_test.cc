@@ -631,7 +631,8 @@ TEST_F(GenerateTest, NumbersOutOfTheirRangeAreNamed) {
     Context context = co_await begun("a");
     const Result<Generation> wrong =
         co_await attempt(context.generate({.temperature = -1}).collect());
-    EXPECT_EQ(wrong.error().text(), "invalid-argument: temperature must be from 0 to 1000000, not -1");
+    EXPECT_EQ(wrong.error().text(),
+              "invalid-argument: temperature must be from 0 to 1000000, not -1");
     Generator generator = context.generate({.top_p = 2});
     const Result<std::optional<Piece>> too = co_await attempt(generator.next());
     EXPECT_EQ(too.error().text(), "invalid-argument: top_p must be from 0 to 1, not 2");
