@@ -66,7 +66,8 @@ TEST_F(AdapterCalls, PutAdaptersInForceForTokensToCome) {
 
 TEST_F(AdapterCalls, OpenAModelWithAnAdapterByItsName) {
   Guest guest(harness, kOne);
-  for (const std::string name : {"pirate", inference::simulated_model().name + ":pirate"}) {
+  for (const std::string& name :
+       std::vector<std::string>{"pirate", inference::simulated_model().name + ":pirate"}) {
     const std::int64_t context = guest.context_of_model(name);
     ASSERT_GT(context, 0) << guest.error();
     guest.append(context, 40, 1);

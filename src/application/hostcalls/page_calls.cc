@@ -121,7 +121,7 @@ Result<std::int32_t> context_from_pages(HostCall& call, GuestHandle queue,
   FutureRecord& future = guest.submit(std::move(body), bytes);
   future.child = child;
   future.is_child_made = true;
-  const Result<std::int32_t> made = future_of(future);
+  Result<std::int32_t> made = future_of(future);
   if (control::AdapterSetRef set = adapters_of_queue(call, queue)) {
     guest.send(control::ContextUseAdapters{object(child), std::move(set)}, 0);
   }

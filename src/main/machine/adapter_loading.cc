@@ -37,8 +37,8 @@ Result<std::unique_ptr<control::AdapterRegistry>> load_adapters(
     const Result<control::AdapterDescription> added =
         registry->add(std::nullopt, model, option.name, control::AdapterPath{option.path, ""});
     if (added.ok()) continue;
-    return Error(added.error().code(),
-                 "--adapter " + option.name + "=" + option.path + ": " + std::string(added.error().message()));
+    return Error(added.error().code(), "--adapter " + option.name + "=" + option.path + ": " +
+                                           std::string(added.error().message()));
   }
   return registry;
 }

@@ -200,6 +200,37 @@ constexpr int kGrammarNiceness = 10;
 struct Machine::Parts {
   explicit Parts(std::uint32_t threads) : thread_count(threads) {}
 
+  Result<void> load(const std::vector<std::string>& paths, const inference::DeviceOptions& device,
+                    const cli::EngineOptions& options, const Clock& clock) {
+    for (const std::string& path : paths) {
+      Result<LoadedModel> loaded = load_model(path, device, options, clock, completions);
+      if (!loaded.ok() && paths.size() > 1) return std::move(loaded).take_error().while_(path);
+      models.push_back(TRY(std::move(loaded)));
+    }
+    std::vector<control::AdapterModel> with_adapters;
+    for (const LoadedModel& model : models) {
+      with_adapters.push_back({.name = model.name, .reader = model.adapters.get()});
+    }
+    adapters = TRY(load_adapters(std::move(with_adapters), options.adapters));
+    adapters_in_force = TRY(choose_adapters(*adapters, options.adapters, models.front().name));
+    return {};
+  }
+
+  // As the control layer has them.
+  std::vector<control::ServedModel> served() const {
+    std::vector<control::ServedModel> all;
+    for (const LoadedModel& model : models) {
+      all.push_back({.name = model.name,
+                     .backend = model.backend.get(),
+                     .codec = model.text.get(),
+                     .has_chat_template = model.has_chat_template,
+                     .grammars = model.grammars.get(),
+                     .adapters = adapters.get(),
+                     .add_bos = model.add_bos});
+    }
+    return all;
+  }
+
   const std::uint32_t thread_count;
   Wakeup wakeup;                                 // Rouses the engine thread.
   lifecycle::AnswerInbox answers;                // What the control layer gives to those above it.
@@ -254,22 +285,9 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
     }
   }
 
-  // The models, which run on one device in turns.
+  // The models, which run on one device in turns, and their adapters.
   const inference::DeviceOptions device = device_options(options, threads, paths.size(), walk);
-  for (const std::string& path : paths) {
-    Result<LoadedModel> loaded = load_model(path, device, options, clock, parts->completions);
-    if (!loaded.ok() && paths.size() > 1) return std::move(loaded).take_error().while_(path);
-    parts->models.push_back(TRY(std::move(loaded)));
-  }
-
-  // Their adapters.
-  std::vector<control::AdapterModel> with_adapters;
-  for (const LoadedModel& model : parts->models) {
-    with_adapters.push_back({.name = model.name, .reader = model.adapters.get()});
-  }
-  parts->adapters = TRY(load_adapters(std::move(with_adapters), options.adapters));
-  parts->adapters_in_force =
-      TRY(choose_adapters(*parts->adapters, options.adapters, parts->models.front().name));
+  TRY(parts->load(paths, device, options, clock));
 
   // The control layer over it.
   control.helpers = {
@@ -284,20 +302,12 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   if (options.explains_misses) control.miss_count_max = kMissCountMax;
   if (options.tells_misses) control.miss_scope = control::MissScope::OwnDomain;
   std::uint64_t page_bytes = 0;
-  std::vector<control::ServedModel> served;
   for (const LoadedModel& model : parts->models) {
     page_bytes = std::max(page_bytes, model.backend->capabilities().page_bytes);
-    served.push_back({.name = model.name,
-                      .backend = model.backend.get(),
-                      .codec = model.text.get(),
-                      .has_chat_template = model.has_chat_template,
-                      .grammars = model.grammars.get(),
-                      .adapters = parts->adapters.get(),
-                      .add_bos = model.add_bos});
   }
   set_tiers(options, page_bytes, control);
   parts->host_tier_bytes = control.tiers.host_bytes_max;
-  parts->control = control::make_controller(std::move(served), control, parts->completions,
+  parts->control = control::make_controller(parts->served(), control, parts->completions,
                                             parts->answers, parts->wakeup, clock);
   return std::unique_ptr<Machine>(new Machine(std::move(parts)));
 }

@@ -10,7 +10,8 @@
 
 namespace quire {
 
-// Returns ids from the middle of the vocabulary, where the models that we know have no special tokens.
+// Returns ids from the middle of the vocabulary, where the models that we know have no special
+// tokens.
 inline std::vector<std::uint32_t> random_prompt(SeededRandom& random, std::uint32_t vocabulary_size,
                                                 std::uint32_t count) {
   const std::uint32_t first = vocabulary_size / 4;
