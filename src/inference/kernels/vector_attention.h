@@ -32,7 +32,8 @@ constexpr uint32_t kBlocksPerSpan = kSlotsPerSpan / kSlotsPerBlock;
 constexpr uint32_t kHeadDimMax = 256, kGroupCountMax = 16, kRowsTogether = 32;
 
 struct F32Element {
-  static constexpr size_t kBytes = 4;
+  static constexpr size_t kBytes = 4, kKeySlotBytes = kBytes, kScaleBytes = 0;
+  static constexpr bool kHasCodes = false;
   template <typename L>
   static typename L::Float load(const uint8_t* from) {
     return L::load(reinterpret_cast<const float*>(from));
@@ -47,7 +48,8 @@ struct F32Element {
   }
 };
 struct F16Element {
-  static constexpr size_t kBytes = 2;
+  static constexpr size_t kBytes = 2, kKeySlotBytes = kBytes, kScaleBytes = 0;
+  static constexpr bool kHasCodes = false;
   template <typename L>
   static typename L::Float load(const uint8_t* from) {
     return L::load_f16(from);
@@ -62,7 +64,8 @@ struct F16Element {
   }
 };
 struct BF16Element {
-  static constexpr size_t kBytes = 2;
+  static constexpr size_t kBytes = 2, kKeySlotBytes = kBytes, kScaleBytes = 0;
+  static constexpr bool kHasCodes = false;
   template <typename L>
   static typename L::Float load(const uint8_t* from) {
     return L::load_bf16(from);
@@ -77,12 +80,31 @@ struct BF16Element {
   }
 };
 
+// Codes of 8 bits, four dimensions of a key side by side; a key and a value have a scale each.
+struct Q8Element {
+  static constexpr size_t kBytes = 1, kKeySlotBytes = 4, kScaleBytes = 8;
+  static constexpr bool kHasCodes = true;
+  template <typename L>
+  static typename L::Float load(const uint8_t* from) {
+    return L::load_codes(from);
+  }
+};
+
+// Where eight slots lie.
+struct Half {
+  const uint8_t* keys;
+  const uint8_t* values;
+  const uint8_t* scales;  // Of the keys; those of the values lie page_size floats behind.
+};
+
 // Where the keys and values of sixteen slots lie; `high` is for the last eight.
 struct LaneBlock {
   const uint8_t* keys_low;
   const uint8_t* keys_high;
   const uint8_t* values_low;
   const uint8_t* values_high;
+  const uint8_t* scales_low;
+  const uint8_t* scales_high;
 };
 
 // Walks over the pages of a task and asks for their keys and values.
@@ -147,6 +169,9 @@ struct Query {
   const uint16_t* visible;  // [kBlocksPerSpan]
   float max, sum;
   bool started;
+  const int8_t* codes;  // Of elements that have codes, as the next two.
+  int32_t code_sum;
+  float code_scale;
 };
 
 // How a partial enters what a query has: alone, or both by factors.
@@ -183,8 +208,7 @@ void fold_values(const Folding& folding, typename L::Float values, float* out) {
 
 // Eight slots of a block from slot `slot` on: their pointers, visibility and positions.
 template <typename E>
-uint32_t view_half(const AttendArguments& a, uint32_t slot, const uint8_t** keys,
-                   const uint8_t** values, uint32_t* positions) {
+uint32_t view_half(const AttendArguments& a, uint32_t slot, Half& half, uint32_t* positions) {
   const size_t page_index = slot >> __builtin_ctz(a.page_size);
   if (page_index >= a.page_count || slot >= a.visible_slot_end) return 0;
   const PageView& page = a.pages[page_index];
@@ -194,10 +218,23 @@ uint32_t view_half(const AttendArguments& a, uint32_t slot, const uint8_t** keys
   if (left < 8) visible &= (1u << left) - 1;
   if (page.base == nullptr || visible == 0) return 0;
   const uint8_t* head = reinterpret_cast<const uint8_t*>(page.base) + a.head_offset;
-  *keys = head + in_page * E::kBytes;
-  *values = head + (size_t{a.head_dim} * a.page_size + size_t{in_page} * a.head_dim) * E::kBytes;
+  const size_t part_bytes = size_t{a.head_dim} * a.page_size * E::kBytes;
+  half.keys = head + in_page * E::kKeySlotBytes;
+  half.values = head + part_bytes + size_t{in_page} * a.head_dim * E::kBytes;
+  half.scales = head + 2 * part_bytes + in_page * sizeof(float);
   __builtin_memcpy(positions, page.positions + in_page, 8 * sizeof(uint32_t));
   return visible;
+}
+
+// The half before or after one of the same page, as far as memory goes; the half itself where pages
+// have eight slots.
+template <typename E>
+Half neighbour(const AttendArguments& a, const Half& half, int direction) {
+  if (a.page_size == 8) return half;
+  const ptrdiff_t slots = 8 * direction;
+  return {half.keys + slots * static_cast<ptrdiff_t>(E::kKeySlotBytes),
+          half.values + slots * static_cast<ptrdiff_t>(a.head_dim * E::kBytes),
+          half.scales + slots * static_cast<ptrdiff_t>(sizeof(float))};
 }
 
 // Fills the view of the span from `first_slot`. Halves that nobody sees point at readable memory.
@@ -206,22 +243,15 @@ void view_span(const AttendArguments& a, uint32_t first_slot, Span& span) {
   span.first_slot = first_slot;
   span.any_visible = 0;
   for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
-    const uint8_t *low_keys = nullptr, *high_keys = nullptr;
-    const uint8_t *low_values = nullptr, *high_values = nullptr;
     const uint32_t slot = first_slot + b * kSlotsPerBlock;
     uint32_t* positions = span.positions + b * kSlotsPerBlock;
-    const uint32_t low = view_half<E>(a, slot, &low_keys, &low_values, positions);
-    const uint32_t high = view_half<E>(a, slot + 8, &high_keys, &high_values, positions + 8);
-    const size_t half_keys = 8 * E::kBytes, half_values = size_t{8} * a.head_dim * E::kBytes;
-    if (low == 0 && high != 0) {
-      low_keys = a.page_size == 8 ? high_keys : high_keys - half_keys;
-      low_values = a.page_size == 8 ? high_values : high_values - half_values;
-    }
-    if (high == 0 && low != 0) {
-      high_keys = a.page_size == 8 ? low_keys : low_keys + half_keys;
-      high_values = a.page_size == 8 ? low_values : low_values + half_values;
-    }
-    span.blocks[b] = {low_keys, high_keys, low_values, high_values};
+    Half halves[2] = {};
+    const uint32_t low = view_half<E>(a, slot, halves[0], positions);
+    const uint32_t high = view_half<E>(a, slot + 8, halves[1], positions + 8);
+    if (low == 0 && high != 0) halves[0] = neighbour<E>(a, halves[1], -1);
+    if (high == 0 && low != 0) halves[1] = neighbour<E>(a, halves[0], 1);
+    span.blocks[b] = {halves[0].keys,   halves[1].keys,   halves[0].values,
+                      halves[1].values, halves[0].scales, halves[1].scales};
     span.visible[b] = low | (high << 8);
     span.any_visible |= span.visible[b];
   }
@@ -262,7 +292,7 @@ class Tile {
       : a_(arguments), span_(span), ahead_(ahead), queries_(queries) {}
 
   void run() {
-    scale_queries();
+    if constexpr (!E::kHasCodes) scale_queries();
     uint32_t blocks[kBlocksPerSpan], block_count = 0;
     for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
       uint32_t any = 0;
@@ -291,6 +321,59 @@ class Tile {
   // Scores of kBlocks lane blocks; -infinity where a query does not see.
   template <uint32_t kBlocks>
   void score(const uint32_t* blocks) {
+    if constexpr (E::kHasCodes) {
+      score_codes<kBlocks>(blocks);
+    } else {
+      score_floats<kBlocks>(blocks);
+    }
+  }
+
+  void keep_score(int t, uint32_t block, Float score) {
+    const Float seen = L::select(queries_[t]->visible[block], score, L::set(-__builtin_inff()));
+    L::store(weights_[t] + block * kSlotsPerBlock, seen);
+    tops_[t] = L::max(tops_[t], seen);
+  }
+
+  // Four dimensions at a time, in integers, which are exact in any order.
+  template <uint32_t kBlocks>
+  void score_codes(const uint32_t* blocks) {
+    const size_t stride = size_t{a_.page_size} * E::kKeySlotBytes;
+    typename L::Ints sums[kTile][kBlocks];
+    for (int t = 0; t < kTile; ++t) {
+      for (auto& sum : sums[t]) sum = L::first_sum(queries_[t]->code_sum);
+    }
+    for (uint32_t d = 0; d < a_.head_dim; d += 4) {
+      if (ahead_ != nullptr) {
+        ahead_->template step<kBlocks>();
+        if (ahead_->is_first_span) ahead_->template step<kBlocks>();
+      }
+      typename L::Codes keys[kBlocks];
+      for (uint32_t i = 0; i < kBlocks; ++i) {
+        const LaneBlock& block = span_.blocks[blocks[i]];
+        const size_t at = d / 4 * stride;
+        if constexpr (kOnePiece) {
+          keys[i] = L::load_key_codes(block.keys_low + at, block.keys_low + at + 32);
+        } else {
+          keys[i] = L::load_key_codes(block.keys_low + at, block.keys_high + at);
+        }
+      }
+      for (int t = 0; t < kTile; ++t) {
+        const auto query = L::load_query_codes(queries_[t]->codes + d);
+        for (uint32_t i = 0; i < kBlocks; ++i) sums[t][i] = L::dot(sums[t][i], keys[i], query);
+      }
+    }
+    for (uint32_t i = 0; i < kBlocks; ++i) {
+      const LaneBlock& block = span_.blocks[blocks[i]];
+      const Float scales = L::load_f32(block.scales_low, block.scales_high);
+      for (int t = 0; t < kTile; ++t) {
+        const Float scale = L::multiply(scales, L::set(queries_[t]->code_scale));
+        keep_score(t, blocks[i], L::multiply(L::to_floats(sums[t][i]), scale));
+      }
+    }
+  }
+
+  template <uint32_t kBlocks>
+  void score_floats(const uint32_t* blocks) {
     const size_t stride = size_t{a_.page_size} * E::kBytes;
     const uint8_t* low[kBlocks];
     const uint8_t* high[kBlocks];
@@ -326,12 +409,7 @@ class Tile {
       }
     }
     for (int t = 0; t < kTile; ++t) {
-      for (uint32_t i = 0; i < kBlocks; ++i) {
-        const Float seen =
-            L::select(queries_[t]->visible[blocks[i]], sums[t][i], L::set(-__builtin_inff()));
-        L::store(weights_[t] + blocks[i] * kSlotsPerBlock, seen);
-        tops_[t] = L::max(tops_[t], seen);
-      }
+      for (uint32_t i = 0; i < kBlocks; ++i) keep_score(t, blocks[i], sums[t][i]);
     }
   }
 
@@ -348,8 +426,15 @@ class Tile {
     for (uint32_t i = 0; i < block_count; ++i) {
       float* at = weights_[t] + blocks[i] * kSlotsPerBlock;
       const Float weight = exponential<L>(L::subtract(L::load(at), largest));
-      L::store(at, weight);
       sums = L::add(sums, weight);
+      if constexpr (E::kHasCodes) {  // The scales of the values, which then are codes alone.
+        const LaneBlock& block = span_.blocks[blocks[i]];
+        const size_t behind = a_.page_size * sizeof(float);
+        const Float scales = L::load_f32(block.scales_low + behind, block.scales_high + behind);
+        L::store(at, L::multiply(weight, scales));
+      } else {
+        L::store(at, weight);
+      }
     }
     const float sum = L::sum(sums);
     folding_[t] = fold_sum<L>(query, top, sum);
@@ -482,16 +567,20 @@ class TogetherRows {
                              visible_[row],
                              0.0f,
                              0.0f,
-                             false};
+                             false,
+                             nullptr,
+                             0,
+                             0.0f};
       }
     }
+    if constexpr (E::kHasCodes) make_codes();
     if (a.partial_use == PartialUse::WriteOne) turn_to_partials(0);
     if (a.partial_use == PartialUse::Read) read_partials();
   }
 
   void run() {
     const bool writes_each = a_.partial_use == PartialUse::WriteEach;
-    Ahead ahead(a_, size_t{2} * a_.head_dim * a_.page_size * E::kBytes);
+    Ahead ahead(a_, (size_t{2} * a_.head_dim * E::kBytes + E::kScaleBytes) * a_.page_size);
     for (uint32_t index = 0; index < a_.span_count; ++index) {
       const uint32_t first_slot = a_.spans[index] * kSlotsPerSpan;
       if (writes_each) turn_to_partials(index);
@@ -509,6 +598,20 @@ class TogetherRows {
   float* partial(uint32_t row, uint32_t group, uint32_t index) const {
     const size_t at = size_t{a_.rows[row_first_ + row].partial_first} + index;
     return a_.partials + at * a_.partial_stride + group * (a_.head_dim + kPartialTail);
+  }
+
+  // The queries in 8 bits, as scalar/kv_quantised.h defines it.
+  void make_codes() {
+    const float scale = a_.scale / static_cast<float>(hadamard_size(a_.head_dim));
+    for (uint32_t i = 0; i < query_count(); ++i) {
+      Query& query = queries_[i];
+      float turned[kHeadDimMax] = {};
+      for (uint32_t d = 0; d < a_.head_dim; ++d) turned[d] = query.from[d] * scale;
+      turn(a_.head_dim, turned);
+      int8_t* codes = codes_ + i * kHeadDimMax;
+      query.codes = codes;
+      query.code_scale = quantise_row<L>(a_.head_dim, turned, codes, &query.code_sum);
+    }
   }
 
   // What is folded from now on is the task's partial `index`.
@@ -560,7 +663,8 @@ class TogetherRows {
         seeing[count++] = &query(row, group);
       }
     }
-    tiles<L, E, kOnePiece, L::kTileMax>(a_, span, &ahead, seeing, count);
+    constexpr int kTileMax = E::kHasCodes ? L::kCodesTileMax : L::kTileMax;
+    tiles<L, E, kOnePiece, kTileMax>(a_, span, &ahead, seeing, count);
     ahead.is_first_span = false;
   }
 
@@ -572,6 +676,7 @@ class TogetherRows {
   const size_t row_first_;
   const uint32_t row_count_;
   Query queries_[kRowsTogether * kGroupCountMax];
+  int8_t codes_[E::kHasCodes ? kRowsTogether * kGroupCountMax * kHeadDimMax : 1];
   uint16_t visible_[kRowsTogether][kBlocksPerSpan];
 };
 
@@ -597,6 +702,8 @@ void attend(const AttendArguments& a) {
       return attend_element<L, F16Element>(a);
     case VectorElement::BF16:
       return attend_element<L, BF16Element>(a);
+    case VectorElement::Q8:
+      return attend_element<L, Q8Element>(a);
   }
 }
 
@@ -616,6 +723,27 @@ void store_element(uint32_t head_dim, uint32_t page_size, uint32_t slot, const f
   }
 }
 
+// KvLayout has the places.
+template <typename L>
+void store_codes(uint32_t head_dim, uint32_t page_size, uint32_t slot, const float* key,
+                 const float* value, uint8_t* head) {
+  float turned[kHeadDimMax] = {};
+  int8_t codes[kHeadDimMax];
+  int32_t sum;
+  const size_t part_bytes = size_t{head_dim} * page_size;
+  for (uint32_t d = 0; d < head_dim; ++d) turned[d] = key[d];
+  turn(head_dim, turned);
+  const float key_scale = quantise_row<L>(head_dim, turned, codes, &sum);
+  for (uint32_t d = 0; d < head_dim; d += 4) {
+    __builtin_memcpy(head + (size_t{d} / 4 * page_size + slot) * 4, codes + d, 4);
+  }
+  const float value_scale = quantise_row<L>(head_dim, value, codes, &sum);
+  __builtin_memcpy(head + part_bytes + size_t{slot} * head_dim, codes, head_dim);
+  uint8_t* scales = head + 2 * part_bytes + slot * sizeof(float);
+  __builtin_memcpy(scales, &key_scale, sizeof(float));
+  __builtin_memcpy(scales + page_size * sizeof(float), &value_scale, sizeof(float));
+}
+
 template <typename L>
 void store_kv(VectorElement element, uint32_t head_dim, uint32_t page_size, uint32_t slot,
               const float* key, const float* value, std::byte* head) {
@@ -627,6 +755,8 @@ void store_kv(VectorElement element, uint32_t head_dim, uint32_t page_size, uint
       return store_element<L, F16Element>(head_dim, page_size, slot, key, value, to);
     case VectorElement::BF16:
       return store_element<L, BF16Element>(head_dim, page_size, slot, key, value, to);
+    case VectorElement::Q8:
+      return store_codes<L>(head_dim, page_size, slot, key, value, to);
   }
 }
 

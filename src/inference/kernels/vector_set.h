@@ -35,7 +35,7 @@ enum class PackedKind : std::uint8_t {
 };
 inline constexpr int kPackedKindCount = 9;
 
-enum class VectorElement : std::uint8_t { F32, F16, BF16 };
+enum class VectorElement : std::uint8_t { F32, F16, BF16, Q8 };
 
 struct MatmulArguments {
   PackedKind kind;

@@ -17,6 +17,8 @@ VectorElement element_of(KvFormat format) {
       return VectorElement::F16;
     case KvFormat::BF16:
       return VectorElement::BF16;
+    case KvFormat::Q8:
+      return VectorElement::Q8;
   }
   QUIRE_CHECK(false, "a KV format that no kernel knows");
 }

@@ -15,6 +15,7 @@ struct Lanes {
   // Attention tiles: `tile` queries against so many lane blocks of keys, so many vectors of values.
   // Sums, keys and one query fill the sixteen registers.
   static constexpr int kTileMax = 6;
+  static constexpr int kCodesTileMax = 4;  // Products take two registers more.
   static constexpr int key_blocks(int tile) { return tile == 1 ? 4 : tile == 2 ? 2 : 1; }
   static constexpr int value_vectors(int tile) { return tile == 1 ? 4 : tile == 2 ? 2 : 1; }
 
@@ -152,6 +153,41 @@ struct Lanes {
     _mm256_storeu_si256(static_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xd8));
   }
 
+  // Codes of keys, of 16 slots times four dimensions, and sums of their products with a query's codes.
+  // The instruction multiplies numbers without sign, here the query's magnitudes, by numbers with
+  // one, here keys with the query's sign; codes of -127 .. 127 do not saturate it.
+  struct Codes {
+    __m256i low, high;
+  };
+  using Ints = Codes;
+  struct QueryCodes {
+    __m256i magnitudes, codes;
+  };
+  static Codes load_key_codes(const void* low, const void* high) {
+    return {_mm256_loadu_si256(static_cast<const __m256i*>(low)),
+            _mm256_loadu_si256(static_cast<const __m256i*>(high))};
+  }
+  static QueryCodes load_query_codes(const int8_t* codes) {
+    int32_t four;
+    __builtin_memcpy(&four, codes, sizeof(four));
+    const __m256i all = _mm256_set1_epi32(four);
+    return {_mm256_abs_epi8(all), all};
+  }
+  static Ints first_sum(int32_t) { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  static Ints dot(Ints sums, Codes keys, QueryCodes query) {
+    return {_mm256_add_epi32(sums.low, dot_eight(keys.low, query)),
+            _mm256_add_epi32(sums.high, dot_eight(keys.high, query))};
+  }
+  static Float to_floats(Ints sums) {
+    return {_mm256_cvtepi32_ps(sums.low), _mm256_cvtepi32_ps(sums.high)};
+  }
+  // Sixteen codes with sign.
+  static Float load_codes(const void* from) {
+    const __m128i codes = _mm_loadu_si128(static_cast<const __m128i*>(from));
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(codes, 8)))};
+  }
+
   // Bit i: positions[i] < position, or equal and the slot (first_slot + i) lies below own_slot_end.
   static uint32_t seen(const uint32_t* positions, uint32_t position, uint32_t first_slot,
                        uint32_t own_slot_end) {
@@ -224,6 +260,11 @@ struct Lanes {
   }
   static uint32_t bits_of(__m256i mask) {
     return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
+  }
+  static __m256i dot_eight(__m256i keys, QueryCodes query) {
+    const __m256i pairs =
+        _mm256_maddubs_epi16(query.magnitudes, _mm256_sign_epi8(keys, query.codes));
+    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
   }
   static void split_eight(__m256 x, __m256* exponent, __m256* mantissa) {
     const __m256i bits = _mm256_castps_si256(x);
