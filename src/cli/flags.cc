@@ -163,9 +163,7 @@ void EngineFlags::add_rest(CLI::App& app) {
       ->envname("QUIRE_KV")
       ->type_name(names_of(kKvModes))
       ->capture_default_str();
-  app.add_option(
-         "--kv-format", kv_format,
-         "Number format of keys and values; q8: 8 bits and a scale, for half the memory of f16")
+  app.add_option("--kv-format", kv_format, "Number format of keys and values; q8: half of f16")
       ->envname("QUIRE_KV_FORMAT")
       ->type_name(names_of(kKvFormats))
       ->capture_default_str();

@@ -14,153 +14,21 @@
 // one, so that memory is read once and the second-level cache once a tile. What a query's own
 // operations are does not depend on the tile that it is in.
 //
-// Memory. Pages lie anywhere, and the hardware fetches ahead only within one. So the first tile of a
-// span asks for the task's memory, page after page, half a span before it is used: a line for each
-// line that it consumes, because a core has room for some 24 lines on their way and a burst of more
-// stalls it.
+// Memory. Pages lie anywhere, and the hardware fetches ahead only within one. So the first tile of
+// a span asks for the task's memory, page after page, half a span before it is used: a line for
+// each line that it consumes, because a core has room for some 24 lines on their way and a burst of
+// more stalls it.
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "inference/kernels/vector_math.h"
+#include "inference/kernels/vector_spans.h"
 
 namespace quire::inference {
 namespace {
 
-constexpr uint32_t kSlotsPerSpan = 256, kSlotsPerBlock = 16;
-constexpr uint32_t kBlocksPerSpan = kSlotsPerSpan / kSlotsPerBlock;
-constexpr uint32_t kHeadDimMax = 256, kGroupCountMax = 16, kRowsTogether = 32;
-
-struct F32Element {
-  static constexpr size_t kBytes = 4, kKeySlotBytes = kBytes, kScaleBytes = 0;
-  static constexpr bool kHasCodes = false;
-  template <typename L>
-  static typename L::Float load(const uint8_t* from) {
-    return L::load(reinterpret_cast<const float*>(from));
-  }
-  template <typename L>
-  static typename L::Float load(const uint8_t* low, const uint8_t* high) {
-    return L::load_f32(low, high);
-  }
-  template <typename L>
-  static void store(uint8_t* to, typename L::Float x) {
-    L::store(reinterpret_cast<float*>(to), x);
-  }
-};
-struct F16Element {
-  static constexpr size_t kBytes = 2, kKeySlotBytes = kBytes, kScaleBytes = 0;
-  static constexpr bool kHasCodes = false;
-  template <typename L>
-  static typename L::Float load(const uint8_t* from) {
-    return L::load_f16(from);
-  }
-  template <typename L>
-  static typename L::Float load(const uint8_t* low, const uint8_t* high) {
-    return L::load_f16(low, high);
-  }
-  template <typename L>
-  static void store(uint8_t* to, typename L::Float x) {
-    L::store_f16(to, x);
-  }
-};
-struct BF16Element {
-  static constexpr size_t kBytes = 2, kKeySlotBytes = kBytes, kScaleBytes = 0;
-  static constexpr bool kHasCodes = false;
-  template <typename L>
-  static typename L::Float load(const uint8_t* from) {
-    return L::load_bf16(from);
-  }
-  template <typename L>
-  static typename L::Float load(const uint8_t* low, const uint8_t* high) {
-    return L::load_bf16(low, high);
-  }
-  template <typename L>
-  static void store(uint8_t* to, typename L::Float x) {
-    L::store_bf16(to, x);
-  }
-};
-
-// Codes of 8 bits, four dimensions of a key side by side; a key and a value have a scale each.
-struct Q8Element {
-  static constexpr size_t kBytes = 1, kKeySlotBytes = 4, kScaleBytes = 8;
-  static constexpr bool kHasCodes = true;
-  template <typename L>
-  static typename L::Float load(const uint8_t* from) {
-    return L::load_codes(from);
-  }
-};
-
-// Where eight slots lie.
-struct Half {
-  const uint8_t* keys;
-  const uint8_t* values;
-  const uint8_t* scales;  // Of the keys; those of the values lie page_size floats behind.
-};
-
-// Where the keys and values of sixteen slots lie; `high` is for the last eight.
-struct LaneBlock {
-  const uint8_t* keys_low;
-  const uint8_t* keys_high;
-  const uint8_t* values_low;
-  const uint8_t* values_high;
-  const uint8_t* scales_low;
-  const uint8_t* scales_high;
-};
-
-// Walks over the pages of a task and asks for their keys and values.
-class Ahead {
- public:
-  // Asked for at once when a task begins. Its first span then asks for two lines for each line of
-  // keys that it consumes.
-  static constexpr size_t kFirstBytes = 4096;
-
-  Ahead(const AttendArguments& a, size_t head_bytes) : a_(a), head_bytes_(head_bytes) {
-    next_page();
-    for (size_t done = 0; done < kFirstBytes; done += 512) step<8>();
-  }
-
-  bool is_first_span = true;
-
-  template <uint32_t kLines>
-  void step() {
-    if (at_ == nullptr) return;
-    for (uint32_t i = 0; i < kLines; ++i) _mm_prefetch(at_ + i * 64, _MM_HINT_T0);
-    at_ += size_t{kLines} * 64;
-    if (at_ >= end_) next_page();
-  }
-
- private:
-  void next_page() {
-    const size_t pages_per_span = kSlotsPerSpan / a_.page_size;
-    at_ = nullptr;
-    for (; span_ < a_.span_count; ++span_, in_span_ = 0) {
-      for (; in_span_ < pages_per_span; ++in_span_) {
-        const size_t index = a_.spans[span_] * pages_per_span + in_span_;
-        if (index >= a_.page_count) break;
-        const PageView& page = a_.pages[index];
-        if (page.base == nullptr || page.visible == 0) continue;
-        at_ = reinterpret_cast<const char*>(page.base) + a_.head_offset;
-        end_ = at_ + head_bytes_;
-        ++in_span_;
-        return;
-      }
-    }
-  }
-
-  const AttendArguments& a_;
-  const size_t head_bytes_;
-  size_t span_ = 0, in_span_ = 0;
-  const char* at_ = nullptr;  // Null at the end.
-  const char* end_ = nullptr;
-};
-
-struct Span {
-  uint32_t first_slot;
-  uint32_t any_visible;  // Of all slots.
-  LaneBlock blocks[kBlocksPerSpan];
-  uint32_t visible[kBlocksPerSpan];  // Bit per slot: written, and not hidden from everyone.
-  uint32_t positions[kSlotsPerSpan];
-};
+constexpr uint32_t kGroupCountMax = 16, kRowsTogether = 32;
 
 // A query head of a row, and what has been folded for it.
 struct Query {
@@ -204,81 +72,6 @@ void fold_values(const Folding& folding, typename L::Float values, float* out) {
     const auto kept = L::multiply(L::load(out), L::set(folding.keep));
     L::store(out, L::fma(values, L::set(folding.take), kept));
   }
-}
-
-// Eight slots of a block from slot `slot` on: their pointers, visibility and positions.
-template <typename E>
-uint32_t view_half(const AttendArguments& a, uint32_t slot, Half& half, uint32_t* positions) {
-  const size_t page_index = slot >> __builtin_ctz(a.page_size);
-  if (page_index >= a.page_count || slot >= a.visible_slot_end) return 0;
-  const PageView& page = a.pages[page_index];
-  const uint32_t in_page = slot & (a.page_size - 1);
-  uint32_t visible = (page.visible >> in_page) & 0xff;
-  const uint32_t left = a.visible_slot_end - slot;
-  if (left < 8) visible &= (1u << left) - 1;
-  if (page.base == nullptr || visible == 0) return 0;
-  const uint8_t* head = reinterpret_cast<const uint8_t*>(page.base) + a.head_offset;
-  const size_t part_bytes = size_t{a.head_dim} * a.page_size * E::kBytes;
-  half.keys = head + in_page * E::kKeySlotBytes;
-  half.values = head + part_bytes + size_t{in_page} * a.head_dim * E::kBytes;
-  half.scales = head + 2 * part_bytes + in_page * sizeof(float);
-  __builtin_memcpy(positions, page.positions + in_page, 8 * sizeof(uint32_t));
-  return visible;
-}
-
-// The half before or after one of the same page, as far as memory goes; the half itself where pages
-// have eight slots.
-template <typename E>
-Half neighbour(const AttendArguments& a, const Half& half, int direction) {
-  if (a.page_size == 8) return half;
-  const ptrdiff_t slots = 8 * direction;
-  return {half.keys + slots * static_cast<ptrdiff_t>(E::kKeySlotBytes),
-          half.values + slots * static_cast<ptrdiff_t>(a.head_dim * E::kBytes),
-          half.scales + slots * static_cast<ptrdiff_t>(sizeof(float))};
-}
-
-// Fills the view of the span from `first_slot`. Halves that nobody sees point at readable memory.
-template <typename E>
-void view_span(const AttendArguments& a, uint32_t first_slot, Span& span) {
-  span.first_slot = first_slot;
-  span.any_visible = 0;
-  for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
-    const uint32_t slot = first_slot + b * kSlotsPerBlock;
-    uint32_t* positions = span.positions + b * kSlotsPerBlock;
-    Half halves[2] = {};
-    const uint32_t low = view_half<E>(a, slot, halves[0], positions);
-    const uint32_t high = view_half<E>(a, slot + 8, halves[1], positions + 8);
-    if (low == 0 && high != 0) halves[0] = neighbour<E>(a, halves[1], -1);
-    if (high == 0 && low != 0) halves[1] = neighbour<E>(a, halves[0], 1);
-    span.blocks[b] = {halves[0].keys,   halves[1].keys,   halves[0].values,
-                      halves[1].values, halves[0].scales, halves[1].scales};
-    span.visible[b] = low | (high << 8);
-    span.any_visible |= span.visible[b];
-  }
-}
-
-// Which slots of the span one row sees. Returns whether there is any.
-template <typename L>
-bool row_visibility(const AttendArguments& a, const QueryRow& row, const Span& span,
-                    uint16_t* visible) {
-  uint32_t any = 0;
-  for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
-    uint32_t bits = span.visible[b];
-    const uint32_t slot = span.first_slot + b * kSlotsPerBlock;
-    if (bits != 0 && row.mask == nullptr) {
-      bits &= L::seen(span.positions + b * kSlotsPerBlock, row.position, slot, row.own_slot_end);
-    } else if (bits != 0) {
-      const uint32_t left = slot < a.mask_slot_count ? a.mask_slot_count - slot : 0;
-      bits &= left == 0 ? 0 : static_cast<uint32_t>(row.mask[slot / 64] >> (slot % 64)) & 0xffff;
-      if (left < kSlotsPerBlock) bits &= (1u << left) - 1;
-    }
-    if (bits != 0 && row.position_first > 0) {
-      bits &= L::not_before(span.positions + b * kSlotsPerBlock, row.position_first);
-    }
-    visible[b] = static_cast<uint16_t>(bits);
-    any |= bits;
-  }
-  return any != 0;
 }
 
 // One tile of kTile queries over one span.
@@ -574,12 +367,12 @@ class TogetherRows {
       }
     }
     if constexpr (E::kHasCodes) make_codes();
-    if (a.partial_use == PartialUse::WriteOne) turn_to_partials(0);
-    if (a.partial_use == PartialUse::Read) read_partials();
+    if (a.partials.use == PartialUse::WriteOne) turn_to_partials(0);
+    if (a.partials.use == PartialUse::Read) read_partials();
   }
 
   void run() {
-    const bool writes_each = a_.partial_use == PartialUse::WriteEach;
+    const bool writes_each = a_.partials.use == PartialUse::WriteEach;
     Ahead ahead(a_, (size_t{2} * a_.head_dim * E::kBytes + E::kScaleBytes) * a_.page_size);
     for (uint32_t index = 0; index < a_.span_count; ++index) {
       const uint32_t first_slot = a_.spans[index] * kSlotsPerSpan;
@@ -587,8 +380,8 @@ class TogetherRows {
       if (first_slot < a_.visible_slot_end) add_span(first_slot, ahead);
       if (writes_each) close_partials();
     }
-    if (a_.partial_use == PartialUse::WriteOne) close_partials();
-    if (a_.partial_use == PartialUse::None || a_.partial_use == PartialUse::Read) finish_all();
+    if (a_.partials.use == PartialUse::WriteOne) close_partials();
+    if (a_.partials.use == PartialUse::None || a_.partials.use == PartialUse::Read) finish_all();
   }
 
  private:
@@ -597,7 +390,7 @@ class TogetherRows {
 
   float* partial(uint32_t row, uint32_t group, uint32_t index) const {
     const size_t at = size_t{a_.rows[row_first_ + row].partial_first} + index;
-    return a_.partials + at * a_.partial_stride + group * (a_.head_dim + kPartialTail);
+    return a_.partials.at + at * a_.partials.stride + group * (a_.head_dim + kPartialTail);
   }
 
   // The queries in 8 bits, as scalar/kv_quantised.h defines it.
@@ -618,7 +411,7 @@ class TogetherRows {
   void turn_to_partials(uint32_t index) {
     for (uint32_t row = 0; row < row_count_; ++row) {
       for (uint32_t group = 0; group < a_.group_count; ++group) {
-        query(row, group).out = partial(row, group, a_.partial_offset + index);
+        query(row, group).out = partial(row, group, a_.partials.offset + index);
         query(row, group).started = false;
       }
     }
@@ -704,59 +497,6 @@ void attend(const AttendArguments& a) {
       return attend_element<L, BF16Element>(a);
     case VectorElement::Q8:
       return attend_element<L, Q8Element>(a);
-  }
-}
-
-template <typename L, typename E>
-void store_element(uint32_t head_dim, uint32_t page_size, uint32_t slot, const float* key,
-                   const float* value, uint8_t* head) {
-  uint8_t* keys = head + slot * E::kBytes;
-  uint8_t* values = head + (size_t{head_dim} * page_size + size_t{slot} * head_dim) * E::kBytes;
-  const size_t stride = page_size * E::kBytes;
-  for (uint32_t d = 0; d < head_dim; d += 16) {
-    uint8_t converted[16 * E::kBytes];
-    E::template store<L>(converted, L::load(key + d));
-    for (uint32_t i = 0; i < 16; ++i) {
-      __builtin_memcpy(keys + (d + i) * stride, converted + i * E::kBytes, E::kBytes);
-    }
-    E::template store<L>(values + d * E::kBytes, L::load(value + d));
-  }
-}
-
-// KvLayout has the places.
-template <typename L>
-void store_codes(uint32_t head_dim, uint32_t page_size, uint32_t slot, const float* key,
-                 const float* value, uint8_t* head) {
-  float turned[kHeadDimMax] = {};
-  int8_t codes[kHeadDimMax];
-  int32_t sum;
-  const size_t part_bytes = size_t{head_dim} * page_size;
-  for (uint32_t d = 0; d < head_dim; ++d) turned[d] = key[d];
-  turn(head_dim, turned);
-  const float key_scale = quantise_row<L>(head_dim, turned, codes, &sum);
-  for (uint32_t d = 0; d < head_dim; d += 4) {
-    __builtin_memcpy(head + (size_t{d} / 4 * page_size + slot) * 4, codes + d, 4);
-  }
-  const float value_scale = quantise_row<L>(head_dim, value, codes, &sum);
-  __builtin_memcpy(head + part_bytes + size_t{slot} * head_dim, codes, head_dim);
-  uint8_t* scales = head + 2 * part_bytes + slot * sizeof(float);
-  __builtin_memcpy(scales, &key_scale, sizeof(float));
-  __builtin_memcpy(scales + page_size * sizeof(float), &value_scale, sizeof(float));
-}
-
-template <typename L>
-void store_kv(VectorElement element, uint32_t head_dim, uint32_t page_size, uint32_t slot,
-              const float* key, const float* value, std::byte* head) {
-  auto* to = reinterpret_cast<uint8_t*>(head);
-  switch (element) {
-    case VectorElement::F32:
-      return store_element<L, F32Element>(head_dim, page_size, slot, key, value, to);
-    case VectorElement::F16:
-      return store_element<L, F16Element>(head_dim, page_size, slot, key, value, to);
-    case VectorElement::BF16:
-      return store_element<L, BF16Element>(head_dim, page_size, slot, key, value, to);
-    case VectorElement::Q8:
-      return store_codes<L>(head_dim, page_size, slot, key, value, to);
   }
 }
 

@@ -266,8 +266,8 @@ std::vector<float> in_codes(const float* from, std::uint32_t dim, bool is_turned
   return x;
 }
 
-// `scalar` has codes of keys and values alone, the vector tables of queries too. With keys, values and
-// queries as their codes say, Q8 is what F32 is; a turned product is `size` times as large.
+// `scalar` has codes of keys and values alone, the vector tables of queries too. With keys, values
+// and queries as their codes say, Q8 is what F32 is; a turned product is `size` times as large.
 TEST_P(VectorAttention, OfQ8EqualsDoubleArithmeticOnTheValuesOfItsCodes) {
   const std::uint32_t dims[] = {16, 32, 64, 80, 96, 128, 256};
   for (int round = 0; round < 21; ++round) {
@@ -359,16 +359,16 @@ std::vector<float> attend_in_partials(const KernelTable& table, const Sequence& 
   const std::span<const std::uint32_t> spans = task.spans;
   task.rows = rows;
   task.row_of = order.data();
-  task.partials = partials.data();
-  task.partial_stride = stride;
-  task.partial_use = PartialUse::WriteOne;
+  task.partials.at = partials.data();
+  task.partials.stride = stride;
+  task.partials.use = PartialUse::WriteOne;
   task.spans = spans.first(one);
   table.attend(task);
-  task.partial_use = PartialUse::WriteEach;
-  task.partial_offset = 1;
+  task.partials.use = PartialUse::WriteEach;
+  task.partials.offset = 1;
   task.spans = spans.subspan(one, each);
   table.attend(task);
-  task.partial_use = PartialUse::Read;
+  task.partials.use = PartialUse::Read;
   task.spans = spans.subspan(one + each);
   table.attend(task);
   return out;

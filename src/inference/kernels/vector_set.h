@@ -70,10 +70,7 @@ struct AttendArguments {
   float* out;
   std::size_t out_stride;
   const std::uint32_t* row_of;
-  PartialUse partial_use;
-  std::uint32_t partial_offset;
-  float* partials;
-  std::size_t partial_stride;
+  AttentionPartials partials;
 };
 
 struct VectorSet {

@@ -5,13 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inference/kernels/avx2/code_lanes.h"
+#include "inference/kernels/avx2/double_lanes.h"
+
 namespace quire::inference {
 namespace {
 
-struct Lanes {
-  struct Float {
-    __m256 low, high;
-  };
+struct Lanes : CodeLanes, DoubleLanes {
+  using Float = TwoVectors;
+  using DoubleLanes::sum;
   // Attention tiles: `tile` queries against so many lane blocks of keys, so many vectors of values.
   // Sums, keys and one query fill the sixteen registers.
   static constexpr int kTileMax = 6;
@@ -78,26 +80,6 @@ struct Lanes {
     split_eight(x.low, &exponent->low, &mantissa->low);
     split_eight(x.high, &exponent->high, &mantissa->high);
   }
-  // Sums of sixteen lanes in double.
-  struct Doubles {
-    __m256d four[4];
-  };
-  static Doubles no_doubles() {
-    const __m256d zero = _mm256_setzero_pd();
-    return {{zero, zero, zero, zero}};
-  }
-  static Doubles add_floats(Doubles sums, Float x) {
-    const auto low = [](__m256 y) { return _mm256_cvtps_pd(_mm256_castps256_ps128(y)); };
-    const auto high = [](__m256 y) { return _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1)); };
-    return {{_mm256_add_pd(sums.four[0], low(x.low)), _mm256_add_pd(sums.four[1], high(x.low)),
-             _mm256_add_pd(sums.four[2], low(x.high)), _mm256_add_pd(sums.four[3], high(x.high))}};
-  }
-  static double sum(Doubles x) {
-    const __m256d four =
-        _mm256_add_pd(_mm256_add_pd(x.four[0], x.four[2]), _mm256_add_pd(x.four[1], x.four[3]));
-    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
-  }
   // x, and zero where y < bound.
   static Float zero_where_less(Float x, Float y, Float bound) {
     return {_mm256_andnot_ps(_mm256_cmp_ps(y.low, bound.low, _CMP_LT_OQ), x.low),
@@ -151,41 +133,6 @@ struct Lanes {
   static void store_bf16(void* to, Float x) {
     const __m256i packed = _mm256_packus_epi32(narrow_bf16(x.low), narrow_bf16(x.high));
     _mm256_storeu_si256(static_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xd8));
-  }
-
-  // Codes of keys, of 16 slots times four dimensions, and sums of their products with a query's codes.
-  // The instruction multiplies numbers without sign, here the query's magnitudes, by numbers with
-  // one, here keys with the query's sign; codes of -127 .. 127 do not saturate it.
-  struct Codes {
-    __m256i low, high;
-  };
-  using Ints = Codes;
-  struct QueryCodes {
-    __m256i magnitudes, codes;
-  };
-  static Codes load_key_codes(const void* low, const void* high) {
-    return {_mm256_loadu_si256(static_cast<const __m256i*>(low)),
-            _mm256_loadu_si256(static_cast<const __m256i*>(high))};
-  }
-  static QueryCodes load_query_codes(const int8_t* codes) {
-    int32_t four;
-    __builtin_memcpy(&four, codes, sizeof(four));
-    const __m256i all = _mm256_set1_epi32(four);
-    return {_mm256_abs_epi8(all), all};
-  }
-  static Ints first_sum(int32_t) { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
-  static Ints dot(Ints sums, Codes keys, QueryCodes query) {
-    return {_mm256_add_epi32(sums.low, dot_eight(keys.low, query)),
-            _mm256_add_epi32(sums.high, dot_eight(keys.high, query))};
-  }
-  static Float to_floats(Ints sums) {
-    return {_mm256_cvtepi32_ps(sums.low), _mm256_cvtepi32_ps(sums.high)};
-  }
-  // Sixteen codes with sign.
-  static Float load_codes(const void* from) {
-    const __m128i codes = _mm_loadu_si128(static_cast<const __m128i*>(from));
-    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)),
-            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(codes, 8)))};
   }
 
   // Bit i: positions[i] < position, or equal and the slot (first_slot + i) lies below own_slot_end.
@@ -260,11 +207,6 @@ struct Lanes {
   }
   static uint32_t bits_of(__m256i mask) {
     return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
-  }
-  static __m256i dot_eight(__m256i keys, QueryCodes query) {
-    const __m256i pairs =
-        _mm256_maddubs_epi16(query.magnitudes, _mm256_sign_epi8(keys, query.codes));
-    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
   }
   static void split_eight(__m256 x, __m256* exponent, __m256* mantissa) {
     const __m256i bits = _mm256_castps_si256(x);

@@ -119,8 +119,9 @@ struct Lanes {
                         _mm512_cvtepi32_epi16(_mm512_srli_epi32(chosen, 16)));
   }
 
-  // Codes of keys, of 16 slots times four dimensions, and sums of their products with a query's codes.
-  // The instruction takes keys without sign, as code + 128; a sum begins with what that adds.
+  // Codes of keys, of 16 slots times four dimensions, and sums of their products with a query's
+  // codes. The instruction takes keys without sign, as code + 128; a sum begins with what that
+  // adds.
   using Codes = __m512i;
   using Ints = __m512i;
   using QueryCodes = __m512i;

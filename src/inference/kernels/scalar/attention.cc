@@ -115,7 +115,7 @@ const float* query_of(const Work& work, std::uint32_t row, std::uint32_t group) 
 float* partial_of(const Work& work, std::uint32_t row, std::uint32_t group, std::uint32_t index) {
   const AttentionTask& task = work.task;
   const std::size_t at = std::size_t{work.rows[row].partial_first} + index;
-  return task.partials + at * task.partial_stride + group * (task.head_dim + kPartialTail);
+  return task.partials.at + at * task.partials.stride + group * (task.head_dim + kPartialTail);
 }
 
 bool sees(const AttentionTask& task, const QueryRow& row, std::uint32_t slot,
@@ -321,7 +321,7 @@ void write_partials(Work& work, std::uint32_t index) {
   for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
     for (std::uint32_t g = 0; g < task.group_count; ++g) {
       const std::uint32_t query = r * task.group_count + g;
-      float* to = partial_of(work, r, g, task.partial_offset + index);
+      float* to = partial_of(work, r, g, task.partials.offset + index);
       std::copy(work.total.acc[query], work.total.acc[query] + task.head_dim, to);
       to[task.head_dim] = work.total.max[query];
       to[task.head_dim + 1] = work.row_began[r] ? work.total.sum[query] : 0.0f;
@@ -368,14 +368,14 @@ void scale_queries(Work& work) {
 void attend_together(Work& work) {
   const AttentionTask& task = work.task;
   scale_queries(work);
-  if (task.partial_use == PartialUse::Read) read_partials(work);
+  if (task.partials.use == PartialUse::Read) read_partials(work);
   for (std::uint32_t i = 0; i < task.spans.size(); ++i) {
     const std::uint32_t first = task.spans[i] * kSpanSlots;
     if (first < task.visible_slot_end) add_span(work, first);
-    if (task.partial_use == PartialUse::WriteEach) write_partials(work, i);
+    if (task.partials.use == PartialUse::WriteEach) write_partials(work, i);
   }
-  if (task.partial_use == PartialUse::WriteOne) write_partials(work, 0);
-  if (task.partial_use == PartialUse::None || task.partial_use == PartialUse::Read) {
+  if (task.partials.use == PartialUse::WriteOne) write_partials(work, 0);
+  if (task.partials.use == PartialUse::None || task.partials.use == PartialUse::Read) {
     write_out(work);
   }
 }
