@@ -5,10 +5,11 @@
 //
 // Prefill: 512 tokens in one batch. Decode: one sequence, 64 steps behind --context tokens.
 // Streams: 16 sequences, 32 steps. Forks: 16 sequences that share the pages of a prefix of 4,096
-// tokens (--context), step by step in turns with the same without partials (attention_plan.h) and with
-// a prefix of 64 tokens, whose time stands for all that is not attention. Each step asks for the top 256, as a guest would. Transfer: 128
-// pages are saved in one batch, then loaded in one. Printed are the median over the runs and the
-// slowest and fastest, in tokens or GB (10^9 bytes) a second.
+// tokens (--context), step by step in turns with the same without partials (attention_plan.h) and
+// with a prefix of 64 tokens, whose time stands for all that is not attention. Each step asks for
+// the top 256, as a guest would. Transfer: 128 pages are saved in one batch, then loaded in one.
+// Printed are the median over the runs and the slowest and fastest, in tokens or GB (10^9 bytes) a
+// second.
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>

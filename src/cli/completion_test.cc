@@ -25,10 +25,10 @@ TEST(Completion, KnowsVerbsAndTheirVerbs) {
 
 TEST(Completion, KnowsTheFlagsOfAVerbAndTheirValues) {
   EXPECT_EQ(words_of({"chat", "--max"}), Words{"--max-tokens"});
-  EXPECT_EQ(words_of({"chat", "--kv-format", ""}), (Words{"f32", "f16", "bf16"}));
+  EXPECT_EQ(words_of({"chat", "--kv-format", ""}), (Words{"f32", "f16", "bf16", "q8"}));
   EXPECT_EQ(words_of({"chat", "--kv-format", "b"}), Words{"bf16"});
   EXPECT_EQ(words_of({"chat", "--kv-format=b"}), Words{"--kv-format=bf16"});
-  EXPECT_EQ(words_of({"chat", "--kv-format", "="}), (Words{"f32", "f16", "bf16"}));
+  EXPECT_EQ(words_of({"chat", "--kv-format", "="}), (Words{"f32", "f16", "bf16", "q8"}));
   EXPECT_EQ(words_of({"chat", "--kv-format", "=", "b"}), Words{"bf16"});
   EXPECT_EQ(words_of({"serve", "--log-format", "j"}), Words{"json"});
   EXPECT_EQ(words_of({"serve", "--page-size", ""}), (Words{"8", "16", "32"}));

@@ -35,8 +35,10 @@ constexpr Choice<PagePolicyChoice> kPolicies[] = {{"default", PagePolicyChoice::
 constexpr Choice<WhenFullChoice> kWhenFull[] = {{"suspend", WhenFullChoice::Suspend},
                                                 {"fcfs-kill", WhenFullChoice::FcfsKill}};
 constexpr Choice<std::uint32_t> kPageSizes[] = {{"8", 8}, {"16", 16}, {"32", 32}};
-constexpr Choice<KvFormatChoice> kKvFormats[] = {
-    {"f32", KvFormatChoice::F32}, {"f16", KvFormatChoice::F16}, {"bf16", KvFormatChoice::BF16}};
+constexpr Choice<KvFormatChoice> kKvFormats[] = {{"f32", KvFormatChoice::F32},
+                                                 {"f16", KvFormatChoice::F16},
+                                                 {"bf16", KvFormatChoice::BF16},
+                                                 {"q8", KvFormatChoice::Q8}};
 
 // As the type of a flag: "paged|basic".
 template <typename T, std::size_t N>
@@ -170,7 +172,7 @@ void EngineFlags::add_rest(CLI::App& app) {
       ->envname("QUIRE_KV")
       ->type_name(names_of(kKvModes))
       ->capture_default_str();
-  app.add_option("--kv-format", kv_format, "Number format of keys and values")
+  app.add_option("--kv-format", kv_format, "Number format of keys and values; q8: half of f16")
       ->envname("QUIRE_KV_FORMAT")
       ->type_name(names_of(kKvFormats))
       ->capture_default_str();

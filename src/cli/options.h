@@ -13,7 +13,7 @@ namespace quire::cli {
 
 enum class BackendChoice : std::uint8_t { Auto, Scalar, Avx2, AvxVnni, Avx512 };
 enum class KvModeChoice : std::uint8_t { Paged, Basic };
-enum class KvFormatChoice : std::uint8_t { F32, F16, BF16 };
+enum class KvFormatChoice : std::uint8_t { F32, F16, BF16, Q8 };
 enum class PagePolicyChoice : std::uint8_t { Default, Lru, S3Fifo };
 enum class WhenFullChoice : std::uint8_t { Suspend, FcfsKill };
 enum class BatchingKind : std::uint8_t { Adaptive, Eager, KOnly, TOnly };

@@ -377,8 +377,8 @@ TEST(Parse, AnUnknownChoiceIsNamedWithWhatIsSupported) {
             "unknown kv cache mode \"x\" (supported: basic, paged)");
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--backend", "gpu"}),
             "unknown backend \"gpu\" (supported: auto, scalar, avx2, avxvnni, avx512)");
-  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--kv-format", "q8"}),
-            "unknown kv format \"q8\" (supported: f32, f16, bf16)");
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--kv-format", "q4"}),
+            "unknown kv format \"q4\" (supported: f32, f16, bf16, q8)");
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--page-size", "12"}),
             "unknown page size \"12\" (supported: 8, 16, 32)");
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--eviction", "mru"}),

@@ -73,11 +73,11 @@ struct Way {
 
 Program random_program(Random& random) {
   constexpr const char* kModels[] = {"tiny_llama", "tiny_qwen3", "tiny_qwen2"};
-  constexpr KvFormat kKvFormats[] = {KvFormat::F32, KvFormat::F16, KvFormat::BF16};
+  constexpr KvFormat kKvFormats[] = {KvFormat::F32, KvFormat::F16, KvFormat::BF16, KvFormat::Q8};
   constexpr NumberFormat kWeights[] = {NumberFormat::F32, NumberFormat::Q8_0, NumberFormat::F16};
   Program program;
   program.model = kModels[random.below(3)];
-  program.kv_format = kKvFormats[random.below(3)];
+  program.kv_format = kKvFormats[random.below(4)];
   program.weights = kWeights[random.below(3)];
   const std::uint32_t count = random.between(530, 700);  // At least three spans.
   program.cut = random.between(64, count - 1);

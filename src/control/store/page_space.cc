@@ -19,6 +19,8 @@ std::string kv_format_name(inference::KvFormat format) {
       return "F16";
     case inference::KvFormat::BF16:
       return "BF16";
+    case inference::KvFormat::Q8:
+      return "Q8";
   }
   return "number " + std::to_string(static_cast<unsigned>(format));
 }

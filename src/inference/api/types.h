@@ -25,7 +25,8 @@ inline constexpr std::uint32_t kSpanSlots =
     256;  // Attention folds partials over spans of so many slots.
 inline constexpr std::uint32_t kLaneSlots = 16;
 
-enum class KvFormat : std::uint8_t { F32, F16, BF16 };
+// Q8: 8-bit integers with one scale for each key and each value of a head (kv_layout.h).
+enum class KvFormat : std::uint8_t { F32, F16, BF16, Q8 };
 enum class KvMode : std::uint8_t { Paged, Basic };  // Basic: one growing buffer per sequence.
 
 // What programs and the control layer may know of a model.

@@ -31,6 +31,14 @@ enum class PartialUse : std::uint8_t {
   Read,       // The row's partials are folded, in order, before the spans of the task.
 };
 
+// Where an attention task writes or reads partials.
+struct AttentionPartials {
+  PartialUse use = PartialUse::None;
+  std::uint32_t offset = 0;  // From a row's first partial to the first that is written.
+  float* at = nullptr;       // [partial][stride]; group g at + g * (head_dim + kPartialTail).
+  std::size_t stride = 0;    // In floats.
+};
+
 // A partial of one query has the head_dim sums of values, then the largest score, then the sum of
 // weights, which is 0 if the query sees no slot. So many floats follow the values.
 inline constexpr std::size_t kPartialTail = 16;

@@ -62,14 +62,10 @@ struct AttentionTask {
   std::size_t query_stride = 0;       // In floats.
   float* out = nullptr;               // [row][out_stride], as query. No visible slot: zeros.
   std::size_t out_stride = 0;
-  // Row i has its query and output at row_of[i] in place of i. So rows of sequences that share pages
-  // make one task.
+  // Row i has its query and output at row_of[i] in place of i. So rows of sequences that share
+  // pages make one task.
   const std::uint32_t* row_of = nullptr;
-  PartialUse partial_use = PartialUse::None;
-  std::uint32_t partial_offset = 0;  // From a row's first partial to the first that is written.
-  float* partials =
-      nullptr;  // [partial][partial_stride]; group g at + g * (head_dim + kPartialTail).
-  std::size_t partial_stride = 0;  // In floats.
+  AttentionPartials partials;
 };
 
 struct KernelTable {
@@ -109,8 +105,8 @@ struct KernelTable {
   // Softmax probabilities are x[i] / sum. Not-a-number anywhere gives NaN.
   float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);
 
-  // The sum, in double, of the power of each numerator; weight_estimate.cc says how far off each one
-  // may be. One numerator adds the same in any company.
+  // The sum, in double, of the power of each numerator; weight_estimate.cc says how far off each
+  // one may be. One numerator adds the same in any company.
   double (*sum_of_powers)(const float* numerators, std::size_t count, const PowerScale& scale);
 };
 

@@ -14,131 +14,21 @@
 // one, so that memory is read once and the second-level cache once a tile. What a query's own
 // operations are does not depend on the tile that it is in.
 //
-// Memory. Pages lie anywhere, and the hardware fetches ahead only within one. So the first tile of a
-// span asks for the task's memory, page after page, half a span before it is used: a line for each
-// line that it consumes, because a core has room for some 24 lines on their way and a burst of more
-// stalls it.
+// Memory. Pages lie anywhere, and the hardware fetches ahead only within one. So the first tile of
+// a span asks for the task's memory, page after page, half a span before it is used: a line for
+// each line that it consumes, because a core has room for some 24 lines on their way and a burst of
+// more stalls it.
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "inference/kernels/vector_math.h"
+#include "inference/kernels/vector_spans.h"
 
 namespace quire::inference {
 namespace {
 
-constexpr uint32_t kSlotsPerSpan = 256, kSlotsPerBlock = 16;
-constexpr uint32_t kBlocksPerSpan = kSlotsPerSpan / kSlotsPerBlock;
-constexpr uint32_t kHeadDimMax = 256, kGroupCountMax = 16, kRowsTogether = 32;
-
-struct F32Element {
-  static constexpr size_t kBytes = 4;
-  template <typename L>
-  static typename L::Float load(const uint8_t* from) {
-    return L::load(reinterpret_cast<const float*>(from));
-  }
-  template <typename L>
-  static typename L::Float load(const uint8_t* low, const uint8_t* high) {
-    return L::load_f32(low, high);
-  }
-  template <typename L>
-  static void store(uint8_t* to, typename L::Float x) {
-    L::store(reinterpret_cast<float*>(to), x);
-  }
-};
-struct F16Element {
-  static constexpr size_t kBytes = 2;
-  template <typename L>
-  static typename L::Float load(const uint8_t* from) {
-    return L::load_f16(from);
-  }
-  template <typename L>
-  static typename L::Float load(const uint8_t* low, const uint8_t* high) {
-    return L::load_f16(low, high);
-  }
-  template <typename L>
-  static void store(uint8_t* to, typename L::Float x) {
-    L::store_f16(to, x);
-  }
-};
-struct BF16Element {
-  static constexpr size_t kBytes = 2;
-  template <typename L>
-  static typename L::Float load(const uint8_t* from) {
-    return L::load_bf16(from);
-  }
-  template <typename L>
-  static typename L::Float load(const uint8_t* low, const uint8_t* high) {
-    return L::load_bf16(low, high);
-  }
-  template <typename L>
-  static void store(uint8_t* to, typename L::Float x) {
-    L::store_bf16(to, x);
-  }
-};
-
-// Where the keys and values of sixteen slots lie; `high` is for the last eight.
-struct LaneBlock {
-  const uint8_t* keys_low;
-  const uint8_t* keys_high;
-  const uint8_t* values_low;
-  const uint8_t* values_high;
-};
-
-// Walks over the pages of a task and asks for their keys and values.
-class Ahead {
- public:
-  // Asked for at once when a task begins. Its first span then asks for two lines for each line of
-  // keys that it consumes.
-  static constexpr size_t kFirstBytes = 4096;
-
-  Ahead(const AttendArguments& a, size_t head_bytes) : a_(a), head_bytes_(head_bytes) {
-    next_page();
-    for (size_t done = 0; done < kFirstBytes; done += 512) step<8>();
-  }
-
-  bool is_first_span = true;
-
-  template <uint32_t kLines>
-  void step() {
-    if (at_ == nullptr) return;
-    for (uint32_t i = 0; i < kLines; ++i) _mm_prefetch(at_ + i * 64, _MM_HINT_T0);
-    at_ += size_t{kLines} * 64;
-    if (at_ >= end_) next_page();
-  }
-
- private:
-  void next_page() {
-    const size_t pages_per_span = kSlotsPerSpan / a_.page_size;
-    at_ = nullptr;
-    for (; span_ < a_.span_count; ++span_, in_span_ = 0) {
-      for (; in_span_ < pages_per_span; ++in_span_) {
-        const size_t index = a_.spans[span_] * pages_per_span + in_span_;
-        if (index >= a_.page_count) break;
-        const PageView& page = a_.pages[index];
-        if (page.base == nullptr || page.visible == 0) continue;
-        at_ = reinterpret_cast<const char*>(page.base) + a_.head_offset;
-        end_ = at_ + head_bytes_;
-        ++in_span_;
-        return;
-      }
-    }
-  }
-
-  const AttendArguments& a_;
-  const size_t head_bytes_;
-  size_t span_ = 0, in_span_ = 0;
-  const char* at_ = nullptr;  // Null at the end.
-  const char* end_ = nullptr;
-};
-
-struct Span {
-  uint32_t first_slot;
-  uint32_t any_visible;  // Of all slots.
-  LaneBlock blocks[kBlocksPerSpan];
-  uint32_t visible[kBlocksPerSpan];  // Bit per slot: written, and not hidden from everyone.
-  uint32_t positions[kSlotsPerSpan];
-};
+constexpr uint32_t kGroupCountMax = 16, kRowsTogether = 32;
 
 // A query head of a row, and what has been folded for it.
 struct Query {
@@ -147,6 +37,9 @@ struct Query {
   const uint16_t* visible;  // [kBlocksPerSpan]
   float max, sum;
   bool started;
+  const int8_t* codes;  // Of elements that have codes, as the next two.
+  int32_t code_sum;
+  float code_scale;
 };
 
 // How a partial enters what a query has: alone, or both by factors.
@@ -181,76 +74,6 @@ void fold_values(const Folding& folding, typename L::Float values, float* out) {
   }
 }
 
-// Eight slots of a block from slot `slot` on: their pointers, visibility and positions.
-template <typename E>
-uint32_t view_half(const AttendArguments& a, uint32_t slot, const uint8_t** keys,
-                   const uint8_t** values, uint32_t* positions) {
-  const size_t page_index = slot >> __builtin_ctz(a.page_size);
-  if (page_index >= a.page_count || slot >= a.visible_slot_end) return 0;
-  const PageView& page = a.pages[page_index];
-  const uint32_t in_page = slot & (a.page_size - 1);
-  uint32_t visible = (page.visible >> in_page) & 0xff;
-  const uint32_t left = a.visible_slot_end - slot;
-  if (left < 8) visible &= (1u << left) - 1;
-  if (page.base == nullptr || visible == 0) return 0;
-  const uint8_t* head = reinterpret_cast<const uint8_t*>(page.base) + a.head_offset;
-  *keys = head + in_page * E::kBytes;
-  *values = head + (size_t{a.head_dim} * a.page_size + size_t{in_page} * a.head_dim) * E::kBytes;
-  __builtin_memcpy(positions, page.positions + in_page, 8 * sizeof(uint32_t));
-  return visible;
-}
-
-// Fills the view of the span from `first_slot`. Halves that nobody sees point at readable memory.
-template <typename E>
-void view_span(const AttendArguments& a, uint32_t first_slot, Span& span) {
-  span.first_slot = first_slot;
-  span.any_visible = 0;
-  for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
-    const uint8_t *low_keys = nullptr, *high_keys = nullptr;
-    const uint8_t *low_values = nullptr, *high_values = nullptr;
-    const uint32_t slot = first_slot + b * kSlotsPerBlock;
-    uint32_t* positions = span.positions + b * kSlotsPerBlock;
-    const uint32_t low = view_half<E>(a, slot, &low_keys, &low_values, positions);
-    const uint32_t high = view_half<E>(a, slot + 8, &high_keys, &high_values, positions + 8);
-    const size_t half_keys = 8 * E::kBytes, half_values = size_t{8} * a.head_dim * E::kBytes;
-    if (low == 0 && high != 0) {
-      low_keys = a.page_size == 8 ? high_keys : high_keys - half_keys;
-      low_values = a.page_size == 8 ? high_values : high_values - half_values;
-    }
-    if (high == 0 && low != 0) {
-      high_keys = a.page_size == 8 ? low_keys : low_keys + half_keys;
-      high_values = a.page_size == 8 ? low_values : low_values + half_values;
-    }
-    span.blocks[b] = {low_keys, high_keys, low_values, high_values};
-    span.visible[b] = low | (high << 8);
-    span.any_visible |= span.visible[b];
-  }
-}
-
-// Which slots of the span one row sees. Returns whether there is any.
-template <typename L>
-bool row_visibility(const AttendArguments& a, const QueryRow& row, const Span& span,
-                    uint16_t* visible) {
-  uint32_t any = 0;
-  for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
-    uint32_t bits = span.visible[b];
-    const uint32_t slot = span.first_slot + b * kSlotsPerBlock;
-    if (bits != 0 && row.mask == nullptr) {
-      bits &= L::seen(span.positions + b * kSlotsPerBlock, row.position, slot, row.own_slot_end);
-    } else if (bits != 0) {
-      const uint32_t left = slot < a.mask_slot_count ? a.mask_slot_count - slot : 0;
-      bits &= left == 0 ? 0 : static_cast<uint32_t>(row.mask[slot / 64] >> (slot % 64)) & 0xffff;
-      if (left < kSlotsPerBlock) bits &= (1u << left) - 1;
-    }
-    if (bits != 0 && row.position_first > 0) {
-      bits &= L::not_before(span.positions + b * kSlotsPerBlock, row.position_first);
-    }
-    visible[b] = static_cast<uint16_t>(bits);
-    any |= bits;
-  }
-  return any != 0;
-}
-
 // One tile of kTile queries over one span.
 template <typename L, typename E, bool kOnePiece, int kTile>
 class Tile {
@@ -262,7 +85,7 @@ class Tile {
       : a_(arguments), span_(span), ahead_(ahead), queries_(queries) {}
 
   void run() {
-    scale_queries();
+    if constexpr (!E::kHasCodes) scale_queries();
     uint32_t blocks[kBlocksPerSpan], block_count = 0;
     for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
       uint32_t any = 0;
@@ -291,6 +114,59 @@ class Tile {
   // Scores of kBlocks lane blocks; -infinity where a query does not see.
   template <uint32_t kBlocks>
   void score(const uint32_t* blocks) {
+    if constexpr (E::kHasCodes) {
+      score_codes<kBlocks>(blocks);
+    } else {
+      score_floats<kBlocks>(blocks);
+    }
+  }
+
+  void keep_score(int t, uint32_t block, Float score) {
+    const Float seen = L::select(queries_[t]->visible[block], score, L::set(-__builtin_inff()));
+    L::store(weights_[t] + block * kSlotsPerBlock, seen);
+    tops_[t] = L::max(tops_[t], seen);
+  }
+
+  // Four dimensions at a time, in integers, which are exact in any order.
+  template <uint32_t kBlocks>
+  void score_codes(const uint32_t* blocks) {
+    const size_t stride = size_t{a_.page_size} * E::kKeySlotBytes;
+    typename L::Ints sums[kTile][kBlocks];
+    for (int t = 0; t < kTile; ++t) {
+      for (auto& sum : sums[t]) sum = L::first_sum(queries_[t]->code_sum);
+    }
+    for (uint32_t d = 0; d < a_.head_dim; d += 4) {
+      if (ahead_ != nullptr) {
+        ahead_->template step<kBlocks>();
+        if (ahead_->is_first_span) ahead_->template step<kBlocks>();
+      }
+      typename L::Codes keys[kBlocks];
+      for (uint32_t i = 0; i < kBlocks; ++i) {
+        const LaneBlock& block = span_.blocks[blocks[i]];
+        const size_t at = d / 4 * stride;
+        if constexpr (kOnePiece) {
+          keys[i] = L::load_key_codes(block.keys_low + at, block.keys_low + at + 32);
+        } else {
+          keys[i] = L::load_key_codes(block.keys_low + at, block.keys_high + at);
+        }
+      }
+      for (int t = 0; t < kTile; ++t) {
+        const auto query = L::load_query_codes(queries_[t]->codes + d);
+        for (uint32_t i = 0; i < kBlocks; ++i) sums[t][i] = L::dot(sums[t][i], keys[i], query);
+      }
+    }
+    for (uint32_t i = 0; i < kBlocks; ++i) {
+      const LaneBlock& block = span_.blocks[blocks[i]];
+      const Float scales = L::load_f32(block.scales_low, block.scales_high);
+      for (int t = 0; t < kTile; ++t) {
+        const Float scale = L::multiply(scales, L::set(queries_[t]->code_scale));
+        keep_score(t, blocks[i], L::multiply(L::to_floats(sums[t][i]), scale));
+      }
+    }
+  }
+
+  template <uint32_t kBlocks>
+  void score_floats(const uint32_t* blocks) {
     const size_t stride = size_t{a_.page_size} * E::kBytes;
     const uint8_t* low[kBlocks];
     const uint8_t* high[kBlocks];
@@ -326,12 +202,7 @@ class Tile {
       }
     }
     for (int t = 0; t < kTile; ++t) {
-      for (uint32_t i = 0; i < kBlocks; ++i) {
-        const Float seen =
-            L::select(queries_[t]->visible[blocks[i]], sums[t][i], L::set(-__builtin_inff()));
-        L::store(weights_[t] + blocks[i] * kSlotsPerBlock, seen);
-        tops_[t] = L::max(tops_[t], seen);
-      }
+      for (uint32_t i = 0; i < kBlocks; ++i) keep_score(t, blocks[i], sums[t][i]);
     }
   }
 
@@ -348,8 +219,15 @@ class Tile {
     for (uint32_t i = 0; i < block_count; ++i) {
       float* at = weights_[t] + blocks[i] * kSlotsPerBlock;
       const Float weight = exponential<L>(L::subtract(L::load(at), largest));
-      L::store(at, weight);
       sums = L::add(sums, weight);
+      if constexpr (E::kHasCodes) {  // The scales of the values, which then are codes alone.
+        const LaneBlock& block = span_.blocks[blocks[i]];
+        const size_t behind = a_.page_size * sizeof(float);
+        const Float scales = L::load_f32(block.scales_low + behind, block.scales_high + behind);
+        L::store(at, L::multiply(weight, scales));
+      } else {
+        L::store(at, weight);
+      }
     }
     const float sum = L::sum(sums);
     folding_[t] = fold_sum<L>(query, top, sum);
@@ -482,24 +360,28 @@ class TogetherRows {
                              visible_[row],
                              0.0f,
                              0.0f,
-                             false};
+                             false,
+                             nullptr,
+                             0,
+                             0.0f};
       }
     }
-    if (a.partial_use == PartialUse::WriteOne) turn_to_partials(0);
-    if (a.partial_use == PartialUse::Read) read_partials();
+    if constexpr (E::kHasCodes) make_codes();
+    if (a.partials.use == PartialUse::WriteOne) turn_to_partials(0);
+    if (a.partials.use == PartialUse::Read) read_partials();
   }
 
   void run() {
-    const bool writes_each = a_.partial_use == PartialUse::WriteEach;
-    Ahead ahead(a_, size_t{2} * a_.head_dim * a_.page_size * E::kBytes);
+    const bool writes_each = a_.partials.use == PartialUse::WriteEach;
+    Ahead ahead(a_, (size_t{2} * a_.head_dim * E::kBytes + E::kScaleBytes) * a_.page_size);
     for (uint32_t index = 0; index < a_.span_count; ++index) {
       const uint32_t first_slot = a_.spans[index] * kSlotsPerSpan;
       if (writes_each) turn_to_partials(index);
       if (first_slot < a_.visible_slot_end) add_span(first_slot, ahead);
       if (writes_each) close_partials();
     }
-    if (a_.partial_use == PartialUse::WriteOne) close_partials();
-    if (a_.partial_use == PartialUse::None || a_.partial_use == PartialUse::Read) finish_all();
+    if (a_.partials.use == PartialUse::WriteOne) close_partials();
+    if (a_.partials.use == PartialUse::None || a_.partials.use == PartialUse::Read) finish_all();
   }
 
  private:
@@ -508,14 +390,28 @@ class TogetherRows {
 
   float* partial(uint32_t row, uint32_t group, uint32_t index) const {
     const size_t at = size_t{a_.rows[row_first_ + row].partial_first} + index;
-    return a_.partials + at * a_.partial_stride + group * (a_.head_dim + kPartialTail);
+    return a_.partials.at + at * a_.partials.stride + group * (a_.head_dim + kPartialTail);
+  }
+
+  // The queries in 8 bits, as scalar/kv_quantised.h defines it.
+  void make_codes() {
+    const float scale = a_.scale / static_cast<float>(hadamard_size(a_.head_dim));
+    for (uint32_t i = 0; i < query_count(); ++i) {
+      Query& query = queries_[i];
+      float turned[kHeadDimMax] = {};
+      for (uint32_t d = 0; d < a_.head_dim; ++d) turned[d] = query.from[d] * scale;
+      turn(a_.head_dim, turned);
+      int8_t* codes = codes_ + i * kHeadDimMax;
+      query.codes = codes;
+      query.code_scale = quantise_row<L>(a_.head_dim, turned, codes, &query.code_sum);
+    }
   }
 
   // What is folded from now on is the task's partial `index`.
   void turn_to_partials(uint32_t index) {
     for (uint32_t row = 0; row < row_count_; ++row) {
       for (uint32_t group = 0; group < a_.group_count; ++group) {
-        query(row, group).out = partial(row, group, a_.partial_offset + index);
+        query(row, group).out = partial(row, group, a_.partials.offset + index);
         query(row, group).started = false;
       }
     }
@@ -560,7 +456,8 @@ class TogetherRows {
         seeing[count++] = &query(row, group);
       }
     }
-    tiles<L, E, kOnePiece, L::kTileMax>(a_, span, &ahead, seeing, count);
+    constexpr int kTileMax = E::kHasCodes ? L::kCodesTileMax : L::kTileMax;
+    tiles<L, E, kOnePiece, kTileMax>(a_, span, &ahead, seeing, count);
     ahead.is_first_span = false;
   }
 
@@ -572,6 +469,7 @@ class TogetherRows {
   const size_t row_first_;
   const uint32_t row_count_;
   Query queries_[kRowsTogether * kGroupCountMax];
+  int8_t codes_[E::kHasCodes ? kRowsTogether * kGroupCountMax * kHeadDimMax : 1];
   uint16_t visible_[kRowsTogether][kBlocksPerSpan];
 };
 
@@ -597,36 +495,8 @@ void attend(const AttendArguments& a) {
       return attend_element<L, F16Element>(a);
     case VectorElement::BF16:
       return attend_element<L, BF16Element>(a);
-  }
-}
-
-template <typename L, typename E>
-void store_element(uint32_t head_dim, uint32_t page_size, uint32_t slot, const float* key,
-                   const float* value, uint8_t* head) {
-  uint8_t* keys = head + slot * E::kBytes;
-  uint8_t* values = head + (size_t{head_dim} * page_size + size_t{slot} * head_dim) * E::kBytes;
-  const size_t stride = page_size * E::kBytes;
-  for (uint32_t d = 0; d < head_dim; d += 16) {
-    uint8_t converted[16 * E::kBytes];
-    E::template store<L>(converted, L::load(key + d));
-    for (uint32_t i = 0; i < 16; ++i) {
-      __builtin_memcpy(keys + (d + i) * stride, converted + i * E::kBytes, E::kBytes);
-    }
-    E::template store<L>(values + d * E::kBytes, L::load(value + d));
-  }
-}
-
-template <typename L>
-void store_kv(VectorElement element, uint32_t head_dim, uint32_t page_size, uint32_t slot,
-              const float* key, const float* value, std::byte* head) {
-  auto* to = reinterpret_cast<uint8_t*>(head);
-  switch (element) {
-    case VectorElement::F32:
-      return store_element<L, F32Element>(head_dim, page_size, slot, key, value, to);
-    case VectorElement::F16:
-      return store_element<L, F16Element>(head_dim, page_size, slot, key, value, to);
-    case VectorElement::BF16:
-      return store_element<L, BF16Element>(head_dim, page_size, slot, key, value, to);
+    case VectorElement::Q8:
+      return attend_element<L, Q8Element>(a);
   }
 }
 

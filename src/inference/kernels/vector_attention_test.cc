@@ -12,6 +12,7 @@
 
 #include "base/half.h"
 #include "inference/api/kv_layout.h"
+#include "inference/kernels/scalar/kv_quantised.h"
 #include "inference/kernels/scalar/scalar.h"
 #include "inference/kernels/vector_test_tables.h"
 
@@ -182,13 +183,14 @@ std::vector<double> reference(const Sequence& sequence, const Queries& queries, 
 // Scores lose about dim * 2^-24 of a sum of magnitude |q||k| / sqrt(dim), the weights as much
 // relatively; values are of size one. 2e-5 leaves a factor of about three.
 void expect_close(const Sequence& sequence, const Queries& queries, KvFormat format,
-                  const std::vector<float>& out) {
+                  const std::vector<float>& out, double tolerance = 2e-5) {
   for (std::size_t row = 0; row < queries.rows.size(); ++row) {
     for (std::uint32_t group = 0; group < queries.group_count; ++group) {
       const std::vector<double> expected = reference(sequence, queries, format, row, group);
       for (std::uint32_t d = 0; d < sequence.head_dim; ++d) {
         const float actual = out[row * queries.stride + group * sequence.head_dim + d];
-        ASSERT_NEAR(actual, expected[d], 2e-5) << "row " << row << " group " << group << " " << d;
+        ASSERT_NEAR(actual, expected[d], tolerance)
+            << "row " << row << " group " << group << " " << d;
       }
     }
   }
@@ -254,6 +256,59 @@ TEST_P(VectorAttention, EqualsDoubleArithmeticInEveryFormatAndPageSize) {
   }
 }
 
+// A row as its codes and its scale say; turned like keys and queries if asked for.
+std::vector<float> in_codes(const float* from, std::uint32_t dim, bool is_turned) {
+  std::vector<float> x(from, from + dim);
+  if (is_turned) scalar::turn(dim, x.data());
+  std::vector<std::int8_t> codes(dim);
+  const float scale = scalar::quantise_row(dim, x.data(), codes.data());
+  for (std::uint32_t d = 0; d < dim; ++d) x[d] = static_cast<float>(codes[d]) * scale;
+  return x;
+}
+
+// `scalar` has codes of keys and values alone, the vector tables of queries too. With keys, values
+// and queries as their codes say, Q8 is what F32 is; a turned product is `size` times as large.
+TEST_P(VectorAttention, OfQ8EqualsDoubleArithmeticOnTheValuesOfItsCodes) {
+  const std::uint32_t dims[] = {16, 32, 64, 80, 96, 128, 256};
+  for (int round = 0; round < 21; ++round) {
+    const std::uint32_t dim = dims[round % 7];
+    const std::uint32_t slots = 1 + random_() % (round % 3 == 2 ? 900 : 60);
+    Sequence sequence(slots, dim, random_);
+    for (std::uint32_t slot = 0; slot < slots; ++slot) sequence.keys[slot * dim + 3] *= 40.0f;
+    Queries queries(1 + random_() % std::min(slots, 37u), 1 + random_() % 5, sequence, random_);
+    std::vector<std::vector<std::uint64_t>> masks;
+    if (round % 2 == 1) disturb(sequence, queries, masks);
+    const std::uint32_t page_sizes[] = {8, 16, 32};
+    const Pages pages(table(), sequence, page_sizes[round % 3], KvFormat::Q8);
+    const std::vector<float> out = attend_all(table(), sequence, pages, queries);
+
+    const auto size = static_cast<float>(scalar::hadamard_size(dim));
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+      const std::size_t at = std::size_t{slot} * dim;
+      const std::vector<float> key = in_codes(&sequence.keys[at], dim, true);
+      const std::vector<float> value = in_codes(&sequence.values[at], dim, false);
+      std::copy(key.begin(), key.end(), sequence.keys.begin() + static_cast<std::ptrdiff_t>(at));
+      std::copy(value.begin(), value.end(),
+                sequence.values.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    for (std::size_t row = 0; row < queries.rows.size(); ++row) {
+      for (std::uint32_t group = 0; group < queries.group_count; ++group) {
+        float* query = &queries.numbers[row * queries.stride + std::size_t{group} * dim];
+        const float root = std::sqrt(static_cast<float>(dim));
+        std::vector<float> scaled(query, query + dim);
+        for (float& number : scaled) number *= 1.0f / root / size;
+        if (&table() == &kScalarKernels) {
+          scalar::turn(dim, scaled.data());
+        } else {
+          scaled = in_codes(scaled.data(), dim, true);
+        }
+        for (std::uint32_t d = 0; d < dim; ++d) query[d] = scaled[d] * root;
+      }
+    }
+    expect_close(sequence, queries, KvFormat::F32, out, 1e-4);
+  }
+}
+
 TEST_P(VectorAttention, BitsAreEqualAcrossPageSizesAndSplitsOfRows) {
   for (int round = 0; round < 24; ++round) {
     const std::uint32_t slots = 1 + random_() % 1000;
@@ -261,7 +316,8 @@ TEST_P(VectorAttention, BitsAreEqualAcrossPageSizesAndSplitsOfRows) {
     Queries queries(1 + random_() % std::min(slots, 80u), 1 + random_() % 16, sequence, random_);
     std::vector<std::vector<std::uint64_t>> masks;
     if (round % 2 == 1) disturb(sequence, queries, masks);
-    const KvFormat format = round % 3 == 0 ? KvFormat::BF16 : KvFormat::F16;
+    constexpr KvFormat kHalves[] = {KvFormat::BF16, KvFormat::F16, KvFormat::Q8};
+    const KvFormat format = kHalves[round % 3];
     const Pages pages(table(), sequence, 16, format);
     const std::vector<float> whole = attend_all(table(), sequence, pages, queries);
     for (std::uint32_t page_size : {8u, 32u}) {
@@ -303,16 +359,16 @@ std::vector<float> attend_in_partials(const KernelTable& table, const Sequence& 
   const std::span<const std::uint32_t> spans = task.spans;
   task.rows = rows;
   task.row_of = order.data();
-  task.partials = partials.data();
-  task.partial_stride = stride;
-  task.partial_use = PartialUse::WriteOne;
+  task.partials.at = partials.data();
+  task.partials.stride = stride;
+  task.partials.use = PartialUse::WriteOne;
   task.spans = spans.first(one);
   table.attend(task);
-  task.partial_use = PartialUse::WriteEach;
-  task.partial_offset = 1;
+  task.partials.use = PartialUse::WriteEach;
+  task.partials.offset = 1;
   task.spans = spans.subspan(one, each);
   table.attend(task);
-  task.partial_use = PartialUse::Read;
+  task.partials.use = PartialUse::Read;
   task.spans = spans.subspan(one + each);
   table.attend(task);
   return out;
@@ -325,7 +381,7 @@ TEST_P(VectorAttention, PartialsInMemoryGiveTheBitsOfOneTask) {
     Queries queries(1 + random_() % std::min(slots, 40u), 1 + random_() % 7, sequence, random_);
     std::vector<std::vector<std::uint64_t>> masks;
     if (round % 2 == 1) disturb(sequence, queries, masks);
-    const Pages pages(table(), sequence, 16, KvFormat::F16);
+    const Pages pages(table(), sequence, 16, round % 3 == 2 ? KvFormat::Q8 : KvFormat::F16);
     const std::vector<float> whole = attend_all(table(), sequence, pages, queries);
     const std::size_t one = random_() % (pages.spans.size() + 1);
     const std::size_t each = random_() % (pages.spans.size() - one + 1);
@@ -455,10 +511,14 @@ TEST(VectorTables, AgreeWithOneAnotherBitForBit) {
   std::vector<float> x(1003), up(1003);
   for (float& value : x) value = static_cast<float>(random() % 4001) / 50.0f - 40.0f;
   for (float& value : up) value = static_cast<float>(random() % 4001) / 500.0f - 4.0f;
-  std::vector<std::vector<float>> attended, elementwise;
+  std::vector<std::vector<float>> attended, in_codes, elementwise;
+  std::vector<std::vector<std::byte>> memories;
   for (const KernelTable* table : tables) {
     const Pages pages(*table, sequence, 16, KvFormat::BF16);
     attended.push_back(attend_all(*table, sequence, pages, queries));
+    const Pages codes(*table, sequence, 16, KvFormat::Q8);
+    in_codes.push_back(attend_all(*table, sequence, codes, queries));
+    memories.push_back(codes.memory);
     std::vector<float> out(3 * 1003 + 1);
     table->rms_norm(x.data(), up.data(), 1e-5f, 1003, out.data());
     table->silu_multiply(x.data(), up.data(), 1003, out.data() + 1003);
@@ -467,6 +527,8 @@ TEST(VectorTables, AgreeWithOneAnotherBitForBit) {
     elementwise.push_back(out);
   }
   EXPECT_TRUE(same_outputs(queries, 96, attended[0], attended[1]));
+  EXPECT_TRUE(same_outputs(queries, 96, in_codes[0], in_codes[1]));
+  EXPECT_EQ(memories[0], memories[1]);
   EXPECT_EQ(std::memcmp(elementwise[0].data(), elementwise[1].data(), 3010 * sizeof(float)), 0);
 }
 

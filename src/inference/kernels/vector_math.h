@@ -128,6 +128,46 @@ float softmax_numerators(float* x, uint32_t count, float inverse_temperature) {
   return L::sum(sum);
 }
 
+// scalar/kv_quantised.h defines the next three.
+inline uint32_t hadamard_size(uint32_t head_dim) {
+  return head_dim & (~head_dim + 1);
+}
+
+inline void turn(uint32_t head_dim, float* x) {
+  const uint32_t size = hadamard_size(head_dim);
+  for (uint32_t apart = 1; apart < size; apart *= 2) {
+    for (uint32_t first = 0; first < head_dim; first += 2 * apart) {
+      for (uint32_t i = first; i < first + apart; ++i) {
+        const float a = x[i], b = x[i + apart];
+        x[i] = a + b;
+        x[i + apart] = a - b;
+      }
+    }
+  }
+}
+
+// `count`: a multiple of sixteen.
+template <typename L>
+float quantise_row(uint32_t count, const float* x, int8_t* codes, int32_t* sum) {
+  uint32_t largest = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, x + i, sizeof(bits));
+    bits &= 0x7fffffffu;
+    largest = bits > largest ? bits : largest;
+  }
+  float magnitude;
+  __builtin_memcpy(&magnitude, &largest, sizeof(magnitude));
+  *sum = 0;
+  if (largest >= 0x7f800000u || magnitude < 1e-30f) {
+    for (uint32_t i = 0; i < count; ++i) codes[i] = 0;
+    return largest >= 0x7f800000u ? __builtin_nanf("") : 0.0f;
+  }
+  const float inverse = 127.0f / magnitude;
+  for (uint32_t i = 0; i < count; i += 16) *sum += L::to_bytes(x + i, inverse, codes + i);
+  return magnitude / 127.0f;
+}
+
 // scalar/powers.cc defines it; devices/shared/weight_estimate.cc says how far off it may be.
 // Called, it would pass each vector through memory: half the speed.
 template <typename L>

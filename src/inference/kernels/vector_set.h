@@ -38,7 +38,7 @@ enum class PackedKind : std::uint8_t {
 };
 inline constexpr int kPackedKindCount = 11;
 
-enum class VectorElement : std::uint8_t { F32, F16, BF16 };
+enum class VectorElement : std::uint8_t { F32, F16, BF16, Q8 };
 
 struct MatmulArguments {
   PackedKind kind;
@@ -73,10 +73,7 @@ struct AttendArguments {
   float* out;
   std::size_t out_stride;
   const std::uint32_t* row_of;
-  PartialUse partial_use;
-  std::uint32_t partial_offset;
-  float* partials;
-  std::size_t partial_stride;
+  AttentionPartials partials;
 };
 
 struct VectorSet {

@@ -17,6 +17,8 @@ VectorElement element_of(KvFormat format) {
       return VectorElement::F16;
     case KvFormat::BF16:
       return VectorElement::BF16;
+    case KvFormat::Q8:
+      return VectorElement::Q8;
   }
   QUIRE_CHECK(false, "a KV format that no kernel knows");
 }
@@ -76,10 +78,7 @@ struct Adapter {
                  .out = task.out,
                  .out_stride = task.out_stride,
                  .row_of = task.row_of,
-                 .partial_use = task.partial_use,
-                 .partial_offset = task.partial_offset,
-                 .partials = task.partials,
-                 .partial_stride = task.partial_stride});
+                 .partials = task.partials});
   }
 
   static void store_kv(KvFormat format, std::uint32_t head_dim, std::uint32_t page_size,

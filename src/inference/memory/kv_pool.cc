@@ -21,13 +21,20 @@ void copy_slots(const KvLayout& layout, SlotOf from, SlotOf to, std::uint32_t sl
   for (std::size_t head = 0; head < head_count; ++head) {
     const std::byte* head_from = from.page + head * layout.head_bytes();
     std::byte* head_to = to.page + head * layout.head_bytes();
-    for (std::uint32_t d = 0; d < layout.head_dim; ++d) {
+    const std::uint32_t together = layout.dimensions_together();
+    for (std::uint32_t d = 0; d < layout.head_dim; d += together) {
       std::memmove(head_to + layout.key_offset(d, to.slot),
-                   head_from + layout.key_offset(d, from.slot), slot_count * layout.number_bytes());
+                   head_from + layout.key_offset(d, from.slot),
+                   slot_count * together * layout.number_bytes());
     }
     std::memmove(head_to + layout.value_offset(to.slot, 0),
                  head_from + layout.value_offset(from.slot, 0),
                  slot_count * (layout.value_bytes() / layout.page_size));
+    if (layout.scale_bytes() == 0) continue;
+    std::memmove(head_to + layout.key_scale_offset(to.slot),
+                 head_from + layout.key_scale_offset(from.slot), slot_count * sizeof(float));
+    std::memmove(head_to + layout.value_scale_offset(to.slot),
+                 head_from + layout.value_scale_offset(from.slot), slot_count * sizeof(float));
   }
 }
 

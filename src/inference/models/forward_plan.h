@@ -17,8 +17,8 @@ struct ForwardRow {
   std::uint32_t page_slot = 0;
 };
 
-// Some consecutive rows of one pass: what one attention task takes. It folds the rows' partials first
-// if they have any.
+// Some consecutive rows of one pass: what one attention task takes. It folds the rows' partials
+// first if they have any.
 struct AttentionRows {
   std::span<const PageView> pages;
   std::span<const std::uint32_t> spans;  // Of AttentionTask.
@@ -28,7 +28,8 @@ struct AttentionRows {
   std::uint32_t row_count = 0;
 };
 
-// Rows of any passes that see the same spans: a task that leaves partials, before all AttentionRows.
+// Rows of any passes that see the same spans: a task that leaves partials, before all
+// AttentionRows.
 struct PartialRows {
   std::span<const PageView> pages;
   std::span<const std::uint32_t> spans;

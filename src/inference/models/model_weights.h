@@ -2,8 +2,8 @@
 // ModelWeights: all tensors of a model in memory, matrices packed as one kernel table wants them.
 //
 // Loading streams: the caller's thread reads and hashes slabs of rows (2 MiB), up to three threads
-// pack them. So at no time more than the packed weights and seven slabs are resident. Tied embeddings
-// are packed once.
+// pack them. So at no time more than the packed weights and seven slabs are resident. Tied
+// embeddings are packed once.
 //
 // Owns     one arena for all matrices; vectors as F32.
 // Thread   any; nothing changes after load().

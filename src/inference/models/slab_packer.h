@@ -1,11 +1,11 @@
 #pragma once
-// SlabPacker packs slabs of weight rows on threads of its own, while the loader reads and hashes the
-// slabs after them.
+// SlabPacker packs slabs of weight rows on threads of its own, while the loader reads and hashes
+// the slabs after them.
 //
 // The loader takes a buffer, fills it and hands it in. A slab's place in packed memory is given by
-// its rows, so the order in which slabs are packed does not change a byte. If all buffers wait to be
-// packed, the loader packs one of them instead of waiting. So without threads every slab is packed
-// by the loader itself.
+// its rows, so the order in which slabs are packed does not change a byte. If all buffers wait to
+// be packed, the loader packs one of them instead of waiting. So without threads every slab is
+// packed by the loader itself.
 //
 // Owns     its threads and `kBuffersPerThread * thread_count + 1` buffers, each as large as the
 //          largest slab that it held.

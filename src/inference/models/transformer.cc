@@ -105,6 +105,9 @@ Result<void> Transformer::reserve() {
   const auto place = [&bytes](std::size_t length) {
     return std::exchange(bytes, bytes + aligned_bytes(length) + 64);
   };
+  const std::size_t partial_floats =
+      spec_->head_count * (std::size_t{spec_->head_dim} + kPartialTail);
+  place(kPartialCountMax * partial_floats * sizeof(float));  // First: partials().
   const std::size_t x_at = place(rows * width_stride_ * sizeof(float));
   const std::size_t qkv_at = place(rows * qkv_stride_ * sizeof(float));
   const std::size_t attended_at = place(rows * query_width_ * sizeof(float));
@@ -116,10 +119,6 @@ Result<void> Transformer::reserve() {
   const std::size_t prepared_at = place(prepared);
   const std::size_t private_at = place(options_.worker_count * private_stride_);
   scratch_ = TRY(MappedMemory::create(bytes));
-  const std::size_t partial_floats =
-      spec_->head_count * (std::size_t{spec_->head_dim} + kPartialTail);
-  partial_memory_ = TRY(MappedMemory::create(kPartialCountMax * partial_floats * sizeof(float)));
-  partials_ = reinterpret_cast<float*>(partial_memory_.data());
   const auto floats = [this](std::size_t at) {
     return reinterpret_cast<float*>(scratch_.data() + at);
   };
@@ -308,7 +307,7 @@ void Transformer::attention_input(Worker& worker, const ForwardPlan& plan, std::
   });
 }
 
-// What all tasks of a kv head have in common; query and output of the rows' first query head `group`.
+// What all tasks of a kv head have in common; query and output of its query head `group`.
 AttentionTask Transformer::attention_task(std::uint32_t layer, std::uint32_t head,
                                           std::uint32_t group, std::uint32_t group_count) const {
   const std::uint32_t query_head = head * (spec_->head_count / spec_->kv_head_count) + group;
@@ -325,8 +324,8 @@ AttentionTask Transformer::attention_task(std::uint32_t layer, std::uint32_t hea
   task.query_stride = qkv_stride_;
   task.out = attended_ + column;
   task.out_stride = query_width_;
-  task.partials = partials_ + query_head * partial_floats;
-  task.partial_stride = spec_->head_count * partial_floats;
+  task.partials.at = partials() + query_head * partial_floats;
+  task.partials.stride = spec_->head_count * partial_floats;
   return task;
 }
 
@@ -346,8 +345,8 @@ void Transformer::attend_partials(Worker& worker, const ForwardPlan& plan, std::
     task.visible_slot_end = rows.visible_slot_end;
     task.rows = std::span(plan.partial_query_rows).subspan(rows.row_first, rows.row_count);
     task.row_of = plan.partial_row_of.data() + rows.row_first;
-    task.partial_use = rows.use;
-    task.partial_offset = rows.partial_offset;
+    task.partials.use = rows.use;
+    task.partials.offset = rows.partial_offset;
     kernels_->attend(task);
   });
 }
@@ -380,7 +379,7 @@ void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t 
     task.mask_slot_count = rows.mask_slot_count;
     task.query += rows.row_first * qkv_stride_;
     task.out += std::size_t{rows.row_first} * query_width_;
-    if (task.rows[0].partial_count > 0) task.partial_use = PartialUse::Read;
+    if (task.rows[0].partial_count > 0) task.partials.use = PartialUse::Read;
     kernels_->attend(task);
   });
 }

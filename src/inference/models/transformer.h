@@ -99,6 +99,8 @@ class Transformer {
   void feed_forward(Worker& worker, std::uint32_t layer, std::uint32_t row_first,
                     std::uint32_t row_count);
 
+  // [kPartialCountMax][head_count][head_dim + kPartialTail]
+  float* partials() const { return reinterpret_cast<float*>(scratch_.data()); }
   float* x(std::uint32_t row) const { return x_ + row * width_stride_; }
   float* qkv(std::uint32_t row) const { return qkv_ + row * qkv_stride_; }
   float* attended(std::uint32_t row) const { return attended_ + row * query_width_; }
@@ -132,8 +134,6 @@ class Transformer {
   float* up_ = nullptr;
   float* cosine_ = nullptr;  // [row_count_max][head_dim / 2], as sine_.
   float* sine_ = nullptr;
-  MappedMemory partial_memory_;
-  float* partials_ = nullptr;      // [kPartialCountMax][head_count][head_dim + kPartialTail]
   std::byte* prepared_ = nullptr;  // [row_count_max][operand_stride_]
   std::byte* private_ = nullptr;   // [worker_count][private_stride_]
 };

@@ -48,18 +48,6 @@ const char* device_name(cli::BackendChoice choice) {
   return "";
 }
 
-inference::KvFormat kv_format(cli::KvFormatChoice choice) {
-  switch (choice) {
-    case cli::KvFormatChoice::F32:
-      return inference::KvFormat::F32;
-    case cli::KvFormatChoice::F16:
-      return inference::KvFormat::F16;
-    case cli::KvFormatChoice::BF16:
-      return inference::KvFormat::BF16;
-  }
-  return inference::KvFormat::F16;
-}
-
 std::uint32_t thread_count_of(const cli::EngineOptions& options) {
   return options.thread_count == 0 ? physical_core_count() : options.thread_count;
 }
@@ -73,7 +61,7 @@ inference::DeviceOptions device_options(const cli::EngineOptions& options, std::
   device.page_size = options.page_size;
   device.page_count = options.kv_pages.value_or(0);
   device.kv_memory_bytes = kv_memory_bytes(options) / model_count;
-  device.kv_format = kv_format(options.kv_format);
+  device.kv_format = kv_format_of(options.kv_format);
   device.kv_mode = options.kv_mode == cli::KvModeChoice::Basic ? inference::KvMode::Basic
                                                                : inference::KvMode::Paged;
   device.walk = walk;

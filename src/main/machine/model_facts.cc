@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/readable.h"
+#include "inference/api/kv_layout.h"
 #include "inference/weights/model_files.h"
 #include "main/machine/machine.h"
 #include "main/machine/machine_facts.h"
@@ -21,16 +22,35 @@ const char* kv_format_name(cli::KvFormatChoice format) {
       return "f16";
     case cli::KvFormatChoice::BF16:
       return "bf16";
+    case cli::KvFormatChoice::Q8:
+      return "q8";
   }
   return "";
 }
 
 std::uint64_t bytes_per_token(const inference::ModelSpec& spec, cli::KvFormatChoice format) {
-  const std::uint64_t number_bytes = format == cli::KvFormatChoice::F32 ? 4 : 2;
-  return std::uint64_t{2} * spec.kv_head_count * spec.head_dim * spec.layer_count * number_bytes;
+  return inference::KvLayout{.layer_count = spec.layer_count,
+                             .kv_head_count = spec.kv_head_count,
+                             .head_dim = spec.head_dim,
+                             .format = kv_format_of(format)}
+      .token_bytes();
 }
 
 }  // namespace
+
+inference::KvFormat kv_format_of(cli::KvFormatChoice choice) {
+  switch (choice) {
+    case cli::KvFormatChoice::F32:
+      return inference::KvFormat::F32;
+    case cli::KvFormatChoice::F16:
+      return inference::KvFormat::F16;
+    case cli::KvFormatChoice::BF16:
+      return inference::KvFormat::BF16;
+    case cli::KvFormatChoice::Q8:
+      return inference::KvFormat::Q8;
+  }
+  return inference::KvFormat::F16;
+}
 
 Result<void> check_pool(const std::string& model, const inference::ModelSpec& spec,
                         const cli::EngineOptions& engine, std::uint64_t kv_memory) {

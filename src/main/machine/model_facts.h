@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cli/options.h"
+#include "inference/api/types.h"
 #include "inference/weights/model_spec.h"
 
 namespace quire {
@@ -26,6 +27,8 @@ struct ModelFacts {
   std::uint64_t pool_page_count = 0;
   std::uint64_t pool_token_count = 0;
 };
+
+inference::KvFormat kv_format_of(cli::KvFormatChoice choice);
 
 Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineOptions& engine);
 

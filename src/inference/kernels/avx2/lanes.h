@@ -5,16 +5,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inference/kernels/avx2/code_lanes.h"
+#include "inference/kernels/avx2/double_lanes.h"
+
 namespace quire::inference {
 namespace {
 
-struct Lanes {
-  struct Float {
-    __m256 low, high;
-  };
+struct Lanes : CodeLanes, DoubleLanes {
+  using Float = TwoVectors;
+  using DoubleLanes::sum;
   // Attention tiles: `tile` queries against so many lane blocks of keys, so many vectors of values.
   // Sums, keys and one query fill the sixteen registers.
   static constexpr int kTileMax = 6;
+  static constexpr int kCodesTileMax = 4;  // Products take two registers more.
   static constexpr int key_blocks(int tile) { return tile == 1 ? 4 : tile == 2 ? 2 : 1; }
   static constexpr int value_vectors(int tile) { return tile == 1 ? 4 : tile == 2 ? 2 : 1; }
 
@@ -76,26 +79,6 @@ struct Lanes {
   static void split(Float x, Float* exponent, Float* mantissa) {
     split_eight(x.low, &exponent->low, &mantissa->low);
     split_eight(x.high, &exponent->high, &mantissa->high);
-  }
-  // Sums of sixteen lanes in double.
-  struct Doubles {
-    __m256d four[4];
-  };
-  static Doubles no_doubles() {
-    const __m256d zero = _mm256_setzero_pd();
-    return {{zero, zero, zero, zero}};
-  }
-  static Doubles add_floats(Doubles sums, Float x) {
-    const auto low = [](__m256 y) { return _mm256_cvtps_pd(_mm256_castps256_ps128(y)); };
-    const auto high = [](__m256 y) { return _mm256_cvtps_pd(_mm256_extractf128_ps(y, 1)); };
-    return {{_mm256_add_pd(sums.four[0], low(x.low)), _mm256_add_pd(sums.four[1], high(x.low)),
-             _mm256_add_pd(sums.four[2], low(x.high)), _mm256_add_pd(sums.four[3], high(x.high))}};
-  }
-  static double sum(Doubles x) {
-    const __m256d four =
-        _mm256_add_pd(_mm256_add_pd(x.four[0], x.four[2]), _mm256_add_pd(x.four[1], x.four[3]));
-    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
   }
   // x, and zero where y < bound.
   static Float zero_where_less(Float x, Float y, Float bound) {

@@ -12,6 +12,7 @@ struct Lanes {
   using Float = __m512;
   // Attention tiles: `tile` queries against so many lane blocks of keys, so many vectors of values.
   static constexpr int kTileMax = 8;
+  static constexpr int kCodesTileMax = 8;
   // At least eight sums at once hide the latency of a multiplication and addition.
   static constexpr int key_blocks(int tile) { return tile <= 2 ? 8 : tile <= 6 ? 4 : 2; }
   static constexpr int value_vectors(int tile) { return tile <= 2 ? 8 : tile <= 6 ? 4 : 2; }
@@ -116,6 +117,34 @@ struct Lanes {
     const __m512i chosen = _mm512_mask_mov_epi32(rounded, unordered, quiet);
     _mm256_storeu_si256(static_cast<__m256i*>(to),
                         _mm512_cvtepi32_epi16(_mm512_srli_epi32(chosen, 16)));
+  }
+
+  // Codes of keys, of 16 slots times four dimensions, and sums of their products with a query's
+  // codes. The instruction takes keys without sign, as code + 128; a sum begins with what that
+  // adds.
+  using Codes = __m512i;
+  using Ints = __m512i;
+  using QueryCodes = __m512i;
+  static Codes load_key_codes(const void* low, const void* high) {
+    const __m512i both = _mm512_inserti64x4(
+        _mm512_castsi256_si512(_mm256_loadu_si256(static_cast<const __m256i*>(low))),
+        _mm256_loadu_si256(static_cast<const __m256i*>(high)), 1);
+    return _mm512_xor_si512(both, _mm512_set1_epi8(static_cast<char>(0x80)));
+  }
+  static QueryCodes load_query_codes(const int8_t* codes) {
+    int32_t four;
+    __builtin_memcpy(&four, codes, sizeof(four));
+    return _mm512_set1_epi32(four);
+  }
+  static Ints first_sum(int32_t query_sum) { return _mm512_set1_epi32(-128 * query_sum); }
+  static Ints dot(Ints sums, Codes keys, QueryCodes query) {
+    return _mm512_dpbusd_epi32(sums, keys, query);
+  }
+  static Float to_floats(Ints sums) { return _mm512_cvtepi32_ps(sums); }
+  // Sixteen codes with sign.
+  static Float load_codes(const void* from) {
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
   }
 
   // Bit i: positions[i] < position, or equal and the slot (first_slot + i) lies below own_slot_end.

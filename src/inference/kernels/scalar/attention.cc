@@ -16,6 +16,7 @@
 #include "base/half.h"
 #include "inference/api/kv_layout.h"
 #include "inference/kernels/scalar/exponential.h"
+#include "inference/kernels/scalar/kv_quantised.h"
 #include "inference/kernels/scalar/scalar.h"
 
 namespace quire::inference::scalar {
@@ -50,6 +51,21 @@ void widen(KvFormat format, const std::byte* from, std::uint32_t count, float* o
   }
 }
 
+float load_float(const std::byte* from) {
+  float value = 0.0f;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+// A key or value of Q8, of `count` codes that lie `stride` bytes apart in runs of `run`.
+void widen_codes(const std::byte* codes, std::uint32_t count, std::uint32_t run, std::size_t stride,
+                 float scale, float* out, std::size_t out_stride) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto code = static_cast<std::int8_t>(codes[i / run * stride + i % run]);
+    out[i * out_stride] = static_cast<float>(code) * scale;
+  }
+}
+
 void narrow(KvFormat format, float value, std::byte* to) {
   if (format == KvFormat::F32) {
     std::memcpy(to, &value, sizeof(value));
@@ -79,6 +95,7 @@ struct Work {
   std::uint16_t visible_any[kLaneCount];           // To any row.
   bool row_sees[kQueriesMax];                      // In this span.
   bool row_began[kQueriesMax];                     // In an earlier one.
+  float queries[kQueriesMax][kHeadDimMax];         // Scaled.
   alignas(64) float scores[kQueriesMax][kSpanSlots];
   Folded span;
   Folded total;
@@ -98,7 +115,7 @@ const float* query_of(const Work& work, std::uint32_t row, std::uint32_t group) 
 float* partial_of(const Work& work, std::uint32_t row, std::uint32_t group, std::uint32_t index) {
   const AttentionTask& task = work.task;
   const std::size_t at = std::size_t{work.rows[row].partial_first} + index;
-  return task.partials + at * task.partial_stride + group * (task.head_dim + kPartialTail);
+  return task.partials.at + at * task.partials.stride + group * (task.head_dim + kPartialTail);
 }
 
 bool sees(const AttentionTask& task, const QueryRow& row, std::uint32_t slot,
@@ -149,6 +166,16 @@ void load_keys(const AttentionTask& task, std::uint32_t first, float* keys) {
     const std::uint32_t offset = (first + done) % task.page_size;
     const std::uint32_t count = std::min(kLaneSlots - done, task.page_size - offset);
     const std::byte* base = index < task.pages.size() ? task.pages[index].base : nullptr;
+    if (base != nullptr && task.kv_format == KvFormat::Q8) {
+      const std::byte* head = base + task.head_offset;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const float scale = load_float(head + layout.key_scale_offset(offset + i));
+        widen_codes(head + layout.key_offset(0, offset + i), task.head_dim, 4,
+                    std::size_t{4} * task.page_size, scale, keys + done + i, kLaneSlots);
+      }
+      done += count;
+      continue;
+    }
     for (std::uint32_t d = 0; d < task.head_dim; ++d) {
       float* to = keys + d * kLaneSlots + done;
       if (base == nullptr) {
@@ -167,9 +194,9 @@ void score_lane(Work& work, std::uint32_t lane, const float* keys) {
     const std::uint16_t visible = work.visible[r][lane];
     for (std::uint32_t g = 0; g < task.group_count; ++g) {
       float sums[kLaneSlots] = {};
-      const float* query = query_of(work, r, g);
+      const float* query = work.queries[r * task.group_count + g];
       for (std::uint32_t d = 0; visible != 0 && d < task.head_dim; ++d) {
-        const float q = query[d] * task.scale;
+        const float q = query[d];
         for (std::uint32_t i = 0; i < kLaneSlots; ++i) sums[i] += q * keys[d * kLaneSlots + i];
       }
       float* scores = &work.scores[r * task.group_count + g][lane * kLaneSlots];
@@ -214,7 +241,15 @@ void add_values(Work& work, std::uint32_t first) {
     if ((work.visible_any[lane] & bit) == 0) continue;
     const std::uint32_t slot = first + i;
     const std::size_t at = task.head_offset + layout.value_offset(slot % task.page_size, 0);
-    widen(task.kv_format, task.pages[slot / task.page_size].base + at, task.head_dim, values);
+    const std::byte* base = task.pages[slot / task.page_size].base;
+    if (task.kv_format == KvFormat::Q8) {
+      const std::size_t scale_at =
+          task.head_offset + layout.value_scale_offset(slot % task.page_size);
+      widen_codes(base + at, task.head_dim, task.head_dim, 0, load_float(base + scale_at), values,
+                  1);
+    } else {
+      widen(task.kv_format, base + at, task.head_dim, values);
+    }
     for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
       if ((work.visible[r][lane] & bit) == 0) continue;
       for (std::uint32_t g = 0; g < task.group_count; ++g) {
@@ -286,7 +321,7 @@ void write_partials(Work& work, std::uint32_t index) {
   for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
     for (std::uint32_t g = 0; g < task.group_count; ++g) {
       const std::uint32_t query = r * task.group_count + g;
-      float* to = partial_of(work, r, g, task.partial_offset + index);
+      float* to = partial_of(work, r, g, task.partials.offset + index);
       std::copy(work.total.acc[query], work.total.acc[query] + task.head_dim, to);
       to[task.head_dim] = work.total.max[query];
       to[task.head_dim + 1] = work.row_began[r] ? work.total.sum[query] : 0.0f;
@@ -314,18 +349,51 @@ void read_partials(Work& work) {
   }
 }
 
+// Scaled; turned as keys of Q8 are, which multiplies their products by the size of the matrix.
+void scale_queries(Work& work) {
+  const AttentionTask& task = work.task;
+  const bool is_turned = task.kv_format == KvFormat::Q8;
+  const float scale =
+      is_turned ? task.scale / static_cast<float>(hadamard_size(task.head_dim)) : task.scale;
+  for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
+    for (std::uint32_t g = 0; g < task.group_count; ++g) {
+      const float* from = query_of(work, r, g);
+      float* to = work.queries[r * task.group_count + g];
+      for (std::uint32_t d = 0; d < task.head_dim; ++d) to[d] = from[d] * scale;
+      if (is_turned) turn(task.head_dim, to);
+    }
+  }
+}
+
 void attend_together(Work& work) {
   const AttentionTask& task = work.task;
-  if (task.partial_use == PartialUse::Read) read_partials(work);
+  scale_queries(work);
+  if (task.partials.use == PartialUse::Read) read_partials(work);
   for (std::uint32_t i = 0; i < task.spans.size(); ++i) {
     const std::uint32_t first = task.spans[i] * kSpanSlots;
     if (first < task.visible_slot_end) add_span(work, first);
-    if (task.partial_use == PartialUse::WriteEach) write_partials(work, i);
+    if (task.partials.use == PartialUse::WriteEach) write_partials(work, i);
   }
-  if (task.partial_use == PartialUse::WriteOne) write_partials(work, 0);
-  if (task.partial_use == PartialUse::None || task.partial_use == PartialUse::Read) {
+  if (task.partials.use == PartialUse::WriteOne) write_partials(work, 0);
+  if (task.partials.use == PartialUse::None || task.partials.use == PartialUse::Read) {
     write_out(work);
   }
+}
+
+void store_codes(const KvLayout& layout, std::uint32_t slot, const float* key, const float* value,
+                 std::byte* head) {
+  float turned[kHeadDimMax];
+  std::int8_t codes[kHeadDimMax];
+  std::copy(key, key + layout.head_dim, turned);
+  turn(layout.head_dim, turned);
+  const float key_scale = quantise_row(layout.head_dim, turned, codes);
+  for (std::uint32_t d = 0; d < layout.head_dim; d += 4) {
+    std::memcpy(head + layout.key_offset(d, slot), codes + d, 4);
+  }
+  const float value_scale = quantise_row(layout.head_dim, value, codes);
+  std::memcpy(head + layout.value_offset(slot, 0), codes, layout.head_dim);
+  std::memcpy(head + layout.key_scale_offset(slot), &key_scale, sizeof(key_scale));
+  std::memcpy(head + layout.value_scale_offset(slot), &value_scale, sizeof(value_scale));
 }
 
 }  // namespace
@@ -333,6 +401,7 @@ void attend_together(Work& work) {
 void store_kv(KvFormat format, std::uint32_t head_dim, std::uint32_t page_size, std::uint32_t slot,
               const float* key, const float* value, std::byte* head) {
   const KvLayout layout{.head_dim = head_dim, .page_size = page_size, .format = format};
+  if (format == KvFormat::Q8) return store_codes(layout, slot, key, value, head);
   for (std::uint32_t d = 0; d < head_dim; ++d) {
     narrow(format, key[d], head + layout.key_offset(d, slot));
     narrow(format, value[d], head + layout.value_offset(slot, d));

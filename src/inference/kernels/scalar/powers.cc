@@ -1,5 +1,5 @@
-// Sums of powers in F32. Conditions are masks of bits, because g++ makes vector instructions only of
-// loops without branches: 4 times as fast.
+// Sums of powers in F32. Conditions are masks of bits, because g++ makes vector instructions only
+// of loops without branches: 4 times as fast.
 #include <algorithm>
 #include <bit>
 

@@ -30,6 +30,8 @@ const char* format_name(inference::KvFormat format) {
       return "f16";
     case inference::KvFormat::BF16:
       return "bf16";
+    case inference::KvFormat::Q8:
+      return "q8";
   }
   return "unknown";
 }
