@@ -3,6 +3,7 @@
 
 #include "inference/kernels/avx2/lanes.h"
 #include "inference/kernels/avx2/matmul.h"
+#include "inference/kernels/vector_adapter.h"
 #include "inference/kernels/vector_attention.h"
 #include "inference/kernels/vector_math.h"
 
@@ -12,6 +13,8 @@ extern const VectorSet kVectorSet;
 const VectorSet kVectorSet{
     .matmul = matmul,
     .attend = inference::attend<Lanes>,
+    .adapter_shrink = inference::adapter_shrink<Lanes>,
+    .adapter_expand = inference::adapter_expand<Lanes>,
     .quantise = quantise<Lanes>,
     .rms_norm = rms_norm<Lanes>,
     .add = add<Lanes>,
