@@ -12,6 +12,7 @@
 
 #include "inference/api/kv_layout.h"
 #include "inference/models/forward_plan.h"
+#include "inference/models/low_rank.h"
 #include "inference/models/model_weights.h"
 #include "inference/models/rope_angles.h"
 #include "inference/models/worker_pool.h"
@@ -91,10 +92,11 @@ class Transformer {
   void rotate_and_store(const ForwardPlan& plan, std::uint32_t layer, std::uint32_t row);
   void attention_input(Worker& worker, const ForwardPlan& plan, std::uint32_t layer);
   void attend(Worker& worker, const ForwardPlan& plan, std::uint32_t layer);
-  void project(Worker& worker, const Operand& operand, const std::byte* prepared, const Part& part,
-               std::uint32_t row_first, std::uint32_t row_count);
-  void feed_forward(Worker& worker, std::uint32_t layer, std::uint32_t row_first,
-                    std::uint32_t row_count);
+  void project(Worker& worker, const ForwardPlan& plan, const Operand& operand,
+               const std::byte* prepared, const Part& part, const LowRankInput& low_rank);
+  void feed_forward(Worker& worker, const ForwardPlan& plan, std::uint32_t layer,
+                    std::uint32_t row_first, std::uint32_t row_count);
+  float* normed_of(Worker& worker, const ForwardPlan& plan, std::uint32_t row_count) const;
 
   float* x(std::uint32_t row) const { return x_ + row * width_stride_; }
   float* qkv(std::uint32_t row) const { return qkv_ + row * qkv_stride_; }
