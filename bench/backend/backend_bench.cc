@@ -1,7 +1,7 @@
 // Speed of the CPU backend without the layers above: prefill, decoding, and streams together.
 //
 //   backend_bench MODEL [--kernels NAME] [--threads N] [--runs N] [--context TOKENS]
-//       [--only prefill|decode|streams|forks|transfer]
+//       [--only prefill|decode|streams|forks|transfer|adapters]
 //
 // Prefill: 512 tokens in one batch. Decode: one sequence, 64 steps behind --context tokens.
 // Streams: 16 sequences, 32 steps. Forks: 16 sequences that share the pages of a prefix of 4,096
@@ -9,7 +9,9 @@
 // with a prefix of 64 tokens, whose time stands for all that is not attention. Each step asks for
 // the top 256, as a guest would. Transfer: 128 pages are saved in one batch, then loaded in one.
 // Printed are the median over the runs and the slowest and fastest, in tokens or GB (10^9 bytes) a
-// second.
+// second. Adapters (only if asked for): steps under random adapters of rank 16 on all seven
+// projections, each next to the same step of the base; printed is the median of the quotients of
+// their times.
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
@@ -20,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/random_adapter.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "inference/devices/open_device.h"
@@ -65,9 +68,12 @@ class Bench {
  public:
   Bench(Backend& backend, WaitingSink& sink) : backend_(backend), sink_(sink) {}
 
-  // One step of `sequence_count` sequences: `count` tokens each, behind `begin`. Seconds.
-  double step(std::uint32_t sequence_count, std::uint32_t begin, std::uint32_t count) {
+  // One step of `sequence_count` sequences: `count` tokens each, after `begin`. Sequence i has the
+  // set i modulo the number of sets. Seconds.
+  double step(std::uint32_t sequence_count, std::uint32_t begin, std::uint32_t count,
+              const std::vector<AdapterSet>& sets = {}) {
     Batch batch;
+    batch.adapter_sets = sets;
     const std::uint32_t page_size = backend_.capabilities().page_size;
     const std::uint32_t pages_each = backend_.capabilities().page_count / sequence_count;
     for (std::uint32_t s = 0; s < sequence_count; ++s) {
@@ -85,6 +91,9 @@ class Bench {
       for (std::uint32_t i = begin; i < end; ++i) {
         const std::uint32_t token = (i * 7919 + s * 104729) % backend_.model().vocabulary_size;
         batch.rows.push_back({.token = TokenId{token}, .position = i, .slot = i});
+        if (!sets.empty()) {
+          batch.rows.back().adapters = static_cast<std::uint32_t>(s % sets.size());
+        }
       }
       batch.passes.push_back({.sequence = SequenceId{s},
                               .row_first = first,
@@ -239,6 +248,52 @@ int run_forks(const Arguments& arguments, const ModelFiles& files) {
   return 0;
 }
 
+struct AdapterStep {
+  const char* name;
+  std::uint32_t adapter_count;
+  NumberFormat format;
+  std::uint32_t sequence_count;
+  std::uint32_t token_count;  // Of each sequence.
+};
+constexpr AdapterStep kAdapterSteps[] = {
+    {"decode, BF16", 1, NumberFormat::BF16, 1, 1},
+    {"decode, F32", 1, NumberFormat::F32, 1, 1},
+    {"16 streams, 1 BF16", 1, NumberFormat::BF16, 16, 1},
+    {"16 streams, 4 BF16", 4, NumberFormat::BF16, 16, 1},
+    {"16 streams, 16 BF16", 16, NumberFormat::BF16, 16, 1},
+    {"prefill 512, BF16", 1, NumberFormat::BF16, 1, 512},
+};
+
+void report_adapters(Bench& bench, const Arguments& arguments, const ModelSpec& spec) {
+  constexpr std::uint32_t kRank = 16;
+  for (const AdapterStep& step : kAdapterSteps) {
+    std::vector<AdapterSet> sets;
+    for (std::uint32_t i = 0; i < step.adapter_count; ++i) {
+      std::vector<AdapterUse> uses;
+      uses.push_back({random_adapter(spec, i, kRank, step.format), 1.0f});
+      sets.push_back(std::make_shared<const std::vector<AdapterUse>>(std::move(uses)));
+    }
+    const bool is_prefill = step.token_count > 1;
+    const std::uint32_t begin = is_prefill ? 0 : arguments.context;
+    if (!is_prefill) bench.decode(step.sequence_count, begin, 1);
+    std::vector<double> quotients, base_ms;
+    for (std::uint32_t i = 0; i < arguments.run_count * (is_prefill ? 1 : 16); ++i) {
+      const auto time = [&](const std::vector<AdapterSet>& with) {
+        return bench.step(step.sequence_count, begin, step.token_count, with);
+      };
+      const double before = time({}), adapted = time(sets), after = time({});
+      quotients.push_back(2.0 * adapted / (before + after));
+      base_ms.push_back((before + after) * 500.0);
+    }
+    std::ranges::sort(quotients);
+    std::ranges::sort(base_ms);
+    const std::size_t count = quotients.size();
+    std::printf("%-24s %9.3f x the base's %.1f ms (quartiles %.3f to %.3f)\n", step.name,
+                quotients[count / 2], base_ms[count / 2], quotients[count / 4],
+                quotients[count * 3 / 4]);
+  }
+}
+
 int run(const Arguments& arguments) {
   WaitingSink sink;
   auto files = open_model(arguments.model);
@@ -267,6 +322,7 @@ int run(const Arguments& arguments) {
   if (wanted("streams")) {
     report("decode, 16 streams", runs, [&] { return bench.decode(16, arguments.context, 32); });
   }
+  if (arguments.only == "adapters") report_adapters(bench, arguments, files.value()->spec());
   if (wanted("transfer")) {
     if (backend->capabilities().page_count < kTransferPageCount) {
       std::fprintf(stderr, "transfer needs a pool of %u pages\n", kTransferPageCount);

@@ -30,7 +30,8 @@ inline inference::AdapterBase adapter_base_of(const inference::ModelSpec& spec) 
           .embedding_width = spec.embedding_width,
           .query_width = spec.head_count * spec.head_dim,
           .kv_width = spec.kv_head_count * spec.head_dim,
-          .feed_forward_width = spec.feed_forward_width};
+          .feed_forward_width = spec.feed_forward_width,
+          .vocabulary_size = spec.vocabulary_size};
 }
 
 // Numbers that BF16 and F16 hold exactly, of about 1 / sqrt(row).
@@ -54,13 +55,13 @@ inline LowRankPair random_pair(std::mt19937& random, const inference::AdapterBas
           .b = random_numbers(random, output * rank, rank)};
 }
 
-// On all seven projections of all layers.
+// On all seven projections of all layers, without the embeddings.
 inline std::vector<LowRankPair> random_pairs(std::uint32_t seed, const inference::AdapterBase& base,
                                              std::uint32_t rank) {
   std::mt19937 random(seed);
   std::vector<LowRankPair> pairs;
   for (std::uint32_t layer = 0; layer < base.layer_count; ++layer) {
-    for (std::uint32_t p = 0; p < inference::kProjectionCount; ++p) {
+    for (std::uint32_t p = 0; p < 7; ++p) {
       pairs.push_back(
           random_pair(random, base, layer, static_cast<inference::Projection>(p), rank));
     }

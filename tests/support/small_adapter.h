@@ -17,7 +17,8 @@ inline AdapterBase adapter_base_of(const ModelInfo& model, std::uint32_t feed_fo
           .embedding_width = model.embedding_width,
           .query_width = model.head_count * model.head_dim,
           .kv_width = model.kv_head_count * model.head_dim,
-          .feed_forward_width = feed_forward_width};
+          .feed_forward_width = feed_forward_width,
+          .vocabulary_size = model.vocabulary_size};
 }
 
 inline std::vector<std::byte> bytes_of_floats(const std::vector<float>& values) {

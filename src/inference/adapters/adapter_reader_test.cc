@@ -197,6 +197,38 @@ TEST(AdapterReader, GivesPeftAndGgufOneDigestInAllFormatsAndArchitectures) {
   }
 }
 
+TEST(AdapterReader, ReadsTheEmbeddingsOfBothForms) {
+  ModelSpec spec = small_spec();
+  spec.vocabulary_size = 50;
+  std::mt19937 random(3);
+  const std::vector<float> a = test::random_numbers(random, 50 * 2, 50);  // [token][rank]
+  const std::vector<float> b = test::random_numbers(random, 32 * 2, 2);
+  std::vector<float> turned(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) turned[i % 2 * 50 + i / 2] = a[i];
+  const auto bytes = [](const std::vector<float>& values) {
+    return test::number_bytes(NumberFormat::F32, values);
+  };
+  std::vector<AdapterFile> peft;
+  peft.push_back({"adapter_config.json",
+                  test::to_bytes(peft_config(2, 4, R"("target_modules": ["embed_tokens"])"))});
+  const std::string name = "base_model.model.model.embed_tokens.lora_embedding_";
+  peft.push_back({"adapter_model.safetensors",
+                  test::to_bytes(test::safetensors_of({{name + "A", "F32", {2, 50}, bytes(turned)},
+                                                       {name + "B", "F32", {32, 2}, bytes(b)}}))});
+  const auto read = value(make_adapter_reader(spec)->read(std::move(peft), {}));
+  ASSERT_NE(read, nullptr);
+  const AdapterMatrix* matrix = read->find(0, Projection::Embedding);
+  ASSERT_NE(matrix, nullptr);
+  EXPECT_EQ(matrix->scale, 2.0f);
+  EXPECT_TRUE(std::equal(a.begin(), a.end(), reinterpret_cast<const float*>(matrix->a)));
+  GgufBuilder gguf = test::gguf_adapter_builder(spec, {}, 4.0f);
+  gguf.add_tensor("token_embd.weight.lora_a", {2, 50}, 0, bytes(a));
+  gguf.add_tensor("token_embd.weight.lora_b", {2, 32}, 0, bytes(b));
+  const auto same = value(read_gguf(gguf.build(), spec));
+  ASSERT_NE(same, nullptr);
+  EXPECT_EQ(same->digest(), read->digest());
+}
+
 TEST(AdapterReader, ScalesGgufByOneWithoutAlpha) {
   const auto adapter =
       value(read_gguf(test::gguf_adapter_builder(small_spec(), small_pairs(), 0.0f).build()));
@@ -258,13 +290,13 @@ TEST(AdapterReader, RefusesTensorsItHasNoUseForByWhatTheyAre) {
     return read_peft(peft_config(4, 8), tensors);
   };
   expect_refused(with("model.layers.0.self_attn.q_proj.lora_magnitude_vector"),
-                 ErrorCode::NotSupported, "DoRA is not supported");
-  expect_refused(with("model.embed_tokens.lora_embedding_A"), ErrorCode::NotSupported,
-                 "LoRA of the embeddings is not supported");
+                 ErrorCode::NotSupported, "DoRA: not supported");
+  expect_refused(with("model.embed_tokens.base_layer.weight"), ErrorCode::NotSupported,
+                 "whole embeddings (PEFT leaves them out with save_embedding_layers=False)");
   expect_refused(with("lm_head.lora_A.weight"), ErrorCode::NotSupported,
-                 "LoRA of the output matrix is not supported");
+                 "LoRA of the output matrix: not supported");
   expect_refused(with("model.layers.0.self_attn.q_proj.lora_B.bias"), ErrorCode::NotSupported,
-                 "biases of LoRA matrices is not supported");
+                 "biases of LoRA matrices: not supported");
   expect_refused(with("model.layers.2.self_attn.q_proj.lora_A.weight"), ErrorCode::NotSupported,
                  "belongs to no linear module of this llama model with 2 layers");
 }

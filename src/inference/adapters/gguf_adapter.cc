@@ -37,9 +37,6 @@ Result<void> check_kind(const GgufFile& file, const AdapterBase& base) {
 
 Error unknown_gguf_tensor(const GgufFile& file, const GgufTensor& tensor, const AdapterBase& base) {
   const std::string where = file.source->name() + ": tensor " + in_quotes(tensor.name);
-  if (tensor.name.starts_with("token_embd.")) {
-    return Error(ErrorCode::NotSupported, where + ": LoRA of the embeddings is not supported");
-  }
   if (tensor.name.starts_with("output.")) {
     return Error(ErrorCode::NotSupported, where + ": LoRA of the output matrix is not supported");
   }
@@ -84,16 +81,21 @@ Result<std::shared_ptr<const Adapter>> read_gguf_adapter(const AdapterModel& mod
   const GgufFile file = TRY(GgufFile::parse(std::move(source)));
   TRY(check_kind(file, model.base));
   const double alpha = TRY(file.metadata->find_real("adapter.lora.alpha")).value_or(0.0);
-  const LinearModules modules = linear_modules(model.base, TensorNaming::Gguf, "blk.");
+  const LinearModules modules =
+      linear_modules(model.base, TensorNaming::Gguf, "blk.", "token_embd");
   std::vector<PairCollector::Pair> found = TRY(collect(file, model.base, modules));
   std::vector<StoredPair> pairs;
   for (PairCollector::Pair& pair : found) {
-    const auto rank = static_cast<double>(pair.a.row_count);
+    const LinearModule& module = modules.at(pair.module);
+    // Of the embeddings, A has a row for each token.
+    const bool is_by_input = module.projections.front() == Projection::Embedding;
+    const auto rank = static_cast<double>(pair.b.column_count);
     const double scale = alpha == 0.0 ? 1.0 : alpha / rank;
-    pairs.push_back({.module = modules.at(pair.module),
+    pairs.push_back({.module = module,
                      .a = std::move(pair.a),
                      .b = std::move(pair.b),
                      .scale = scale,
+                     .is_by_input = is_by_input,
                      .is_interleaved = model.base.architecture == "llama"});
   }
   return assemble(model, pairs, limits);

@@ -3,7 +3,8 @@
 // general.type "adapter", adapter.type "lora", and for each matrix NAME of the base NAME.lora_a
 // and NAME.lora_b. The scale is adapter.lora.alpha / rank, or 1 if alpha is 0 or missing.
 //
-// Rows of query and key of a "llama" file are stored for interleaved RoPE, as those of its base.
+// Of token_embd, lora_a has a row for each token. Rows of query and key of a "llama" file are
+// stored for interleaved RoPE, as those of its base.
 //
 // Thread   any; no state.
 // Errors   those of GgufFile and assemble(); NotSupported, by name, for another kind of file, and

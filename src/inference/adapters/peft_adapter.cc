@@ -1,5 +1,6 @@
 #include "inference/adapters/peft_adapter.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"
@@ -10,11 +11,21 @@ namespace quire::inference {
 namespace {
 
 constexpr std::string_view kPeftPrefix = "base_model.model.";
-constexpr std::string_view kPeftSuffixA = ".lora_A.weight";
-constexpr std::string_view kPeftSuffixB = ".lora_B.weight";
+using Half = PairCollector::Half;
+struct HalfSuffix {
+  std::string_view suffix;
+  Half half;
+  bool is_embedding;
+};
+constexpr HalfSuffix kPeftSuffixes[] = {{".lora_A.weight", Half::A, false},
+                                        {".lora_B.weight", Half::B, false},
+                                        {".lora_embedding_A", Half::A, true},
+                                        {".lora_embedding_B", Half::B, true}};
 // Of a model with a head for the language, and of its inner part alone.
 constexpr const char* kWholeLayers = "model.layers.";
 constexpr const char* kInnerLayers = "layers.";
+constexpr const char* kWholeEmbeddings = "model.embed_tokens";
+constexpr const char* kInnerEmbeddings = "embed_tokens";
 
 struct RefusedTensor {
   std::string_view part;  // Of a tensor's name.
@@ -22,8 +33,7 @@ struct RefusedTensor {
 };
 constexpr RefusedTensor kRefusedTensors[] = {
     {".lora_magnitude_vector", "DoRA"},
-    {".lora_embedding_", "LoRA of the embeddings"},
-    {"embed_tokens", "LoRA of the embeddings"},
+    {"embed_tokens", "whole embeddings (PEFT leaves them out with save_embedding_layers=False)"},
     {"lm_head", "LoRA of the output matrix"},
     {".modules_to_save", "whole modules beside the LoRA matrices"},
     {".lora_B.bias", "biases of LoRA matrices"},
@@ -38,7 +48,7 @@ Error unknown_peft_tensor(const SafetensorsTensor& tensor, const AdapterBase& ba
   for (const RefusedTensor& refused : kRefusedTensors) {
     if (tensor.name.find(refused.part) == std::string::npos) continue;
     return Error(ErrorCode::NotSupported,
-                 where_of_tensor(tensor) + ": " + refused.what + " is not supported");
+                 where_of_tensor(tensor) + ": " + refused.what + ": not supported");
   }
   return Error(ErrorCode::NotSupported, where_of_tensor(tensor) +
                                             " belongs to no linear module of this " +
@@ -49,18 +59,22 @@ Error unknown_peft_tensor(const SafetensorsTensor& tensor, const AdapterBase& ba
 Result<void> collect(const SafetensorsFile& file, const AdapterBase& base,
                      const LinearModules& modules, PairCollector& collector) {
   for (const SafetensorsTensor& tensor : file.tensors) {
+    const auto* suffix = std::ranges::find_if(
+        kPeftSuffixes, [&](const HalfSuffix& each) { return tensor.name.ends_with(each.suffix); });
+    if (suffix == std::end(kPeftSuffixes)) return unknown_peft_tensor(tensor, base);
     std::string_view module = tensor.name;
-    const bool is_a = module.ends_with(kPeftSuffixA);
-    if (!is_a && !module.ends_with(kPeftSuffixB)) return unknown_peft_tensor(tensor, base);
-    module.remove_suffix((is_a ? kPeftSuffixA : kPeftSuffixB).size());
+    module.remove_suffix(suffix->suffix.size());
     if (module.starts_with(kPeftPrefix)) module.remove_prefix(kPeftPrefix.size());
-    if (!modules.contains(std::string(module))) return unknown_peft_tensor(tensor, base);
+    const auto found = modules.find(std::string(module));
+    if (found == modules.end()) return unknown_peft_tensor(tensor, base);
+    const bool is_embedding = found->second.projections.front() == Projection::Embedding;
+    if (is_embedding != suffix->is_embedding) return unknown_peft_tensor(tensor, base);
     if (tensor.dimensions.size() != 2) {
       return Error(ErrorCode::Corrupted, where_of_tensor(tensor) + " has " +
                                              std::to_string(tensor.dimensions.size()) +
                                              " dimensions; a matrix was expected");
     }
-    TRY(collector.add(std::string(module), is_a ? PairCollector::Half::A : PairCollector::Half::B,
+    TRY(collector.add(std::string(module), suffix->half,
                       {.name = tensor.name,
                        .format = tensor.format,
                        .row_count = tensor.dimensions[0],
@@ -76,7 +90,7 @@ bool is_inner(const SafetensorsFile& file) {
   for (const SafetensorsTensor& tensor : file.tensors) {
     std::string_view name = tensor.name;
     if (name.starts_with(kPeftPrefix)) name.remove_prefix(kPeftPrefix.size());
-    if (name.starts_with(kInnerLayers)) return true;
+    if (name.starts_with(kInnerLayers) || name.starts_with(kInnerEmbeddings)) return true;
   }
   return false;
 }
@@ -118,8 +132,10 @@ Result<std::shared_ptr<const Adapter>> read_peft_adapter(const AdapterModel& mod
                                                          const AdapterLimits& limits) {
   const PeftConfig config = TRY(PeftConfig::parse(config_text, config_name));
   const SafetensorsFile file = TRY(SafetensorsFile::parse(std::move(weights)));
-  const LinearModules modules = linear_modules(model.base, TensorNaming::HuggingFace,
-                                               is_inner(file) ? kInnerLayers : kWholeLayers);
+  const bool inner = is_inner(file);
+  const LinearModules modules =
+      linear_modules(model.base, TensorNaming::HuggingFace, inner ? kInnerLayers : kWholeLayers,
+                     inner ? kInnerEmbeddings : kWholeEmbeddings);
   PairCollector collector;
   TRY(collect(file, model.base, modules, collector));
   std::vector<PairCollector::Pair> found = TRY(std::move(collector).finish());
@@ -139,7 +155,7 @@ Result<std::shared_ptr<const Adapter>> read_peft_adapter(const AdapterModel& mod
                                              std::to_string(pair.a.row_count) + " rows");
     }
     const double scale = config.scale_of(pair.module);
-    pairs.push_back({modules.at(pair.module), std::move(pair.a), std::move(pair.b), scale, false});
+    pairs.push_back({modules.at(pair.module), std::move(pair.a), std::move(pair.b), scale});
   }
   return assemble(model, pairs, limits);
 }

@@ -18,7 +18,6 @@ constexpr std::string_view kKnownMembers[] = {"alora_invocation_tokens",
                                               "base_model_name_or_path",
                                               "bias",
                                               "corda_config",
-                                              "ensure_weight_tying",
                                               "eva_config",
                                               "exclude_modules",
                                               "fan_in_fan_out",
@@ -56,6 +55,7 @@ constexpr RefusedMember kRefusedMembers[] = {
     {"layer_replication", "layers that are used several times"},
     {"target_parameters", "LoRA of parameters that belong to no linear module"},
     {"trainable_token_indices", "trained rows of the embeddings"},
+    {"ensure_weight_tying", "LoRA of the output matrix through tied embeddings"},
     {"arrow_config", "Arrow routing"},
     {"kasa_config", "KaSA"},
     {"monteclora_config", "MonteCLoRA"},
@@ -285,7 +285,7 @@ bool PeftConfig::is_in_layers(std::string_view module) const {
 
 bool PeftConfig::targets(std::string_view module) const {
   if (excluded_ && excluded_->contains(module)) return false;
-  if (all_linear_) return true;
+  if (all_linear_) return !module.ends_with("embed_tokens");
   if (!targets_.contains(module)) return false;
   const bool is_whole_name = std::ranges::find(targets_.names, module) != targets_.names.end();
   if (targets_.expression || is_whole_name || !layers_) return true;

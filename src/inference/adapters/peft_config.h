@@ -59,7 +59,7 @@ class PeftConfig {
   std::uint32_t rank_ = 0;
   double alpha_ = 0.0;
   bool by_root_ = false;     // use_rslora
-  bool all_linear_ = false;  // Every projection.
+  bool all_linear_ = false;  // Every linear module.
   Modules targets_;
   std::optional<Modules> excluded_;
   std::optional<std::vector<std::uint64_t>> layers_;  // layers_to_transform

@@ -47,9 +47,17 @@ std::uint64_t output_count(const AdapterBase& base, const LinearModule& module) 
   return count;
 }
 
+bool is_embedding(const StoredPair& pair) {
+  return pair.module.projections.front() == Projection::Embedding;
+}
+
+std::uint64_t rank_of(const StoredPair& pair) {
+  return pair.is_by_input ? pair.a.column_count : pair.a.row_count;
+}
+
 Result<void> check_pair(const AdapterBase& base, const StoredPair& pair,
                         const AdapterLimits& limits) {
-  const std::uint64_t rank = pair.a.row_count;
+  const std::uint64_t rank = rank_of(pair);
   if (rank == 0) return Error(ErrorCode::Corrupted, tensor_text(pair.a) + " has rank 0");
   const std::uint64_t rank_max = std::min(limits.rank_max, kAdapterRankMax);
   if (rank > rank_max) {
@@ -57,10 +65,11 @@ Result<void> check_pair(const AdapterBase& base, const StoredPair& pair,
                                           "; at most " + std::to_string(rank_max) + " is allowed");
   }
   const std::uint64_t input = base.input_count(pair.module.projections.front());
-  if (pair.a.column_count != input) {
+  if ((pair.is_by_input ? pair.a.row_count : pair.a.column_count) != input) {
     return Error(ErrorCode::Corrupted, tensor_text(pair.a) + " is " + shape_text(pair.a) +
                                            "; the model's shape wants " + std::to_string(input) +
-                                           " columns: it is an adapter of another model");
+                                           (pair.is_by_input ? " rows" : " columns") +
+                                           ": it is an adapter of another model");
   }
   const std::uint64_t output = output_count(base, pair.module);
   if (pair.b.row_count != output || pair.b.column_count != rank) {
@@ -119,9 +128,26 @@ std::vector<std::byte> half_split(const std::vector<std::byte>& rows, std::size_
   return turned;
 }
 
+// [row_count][column_count] to [column_count][row_count].
+std::vector<std::byte> transposed(const Numbers& of, std::size_t row_count,
+                                  std::size_t column_count) {
+  const std::size_t step = format_shape(of.format).block_bytes;
+  std::vector<std::byte> turned(of.bytes.size());
+  for (std::size_t row = 0; row < row_count; ++row) {
+    for (std::size_t column = 0; column < column_count; ++column) {
+      std::memcpy(turned.data() + (column * row_count + row) * step,
+                  of.bytes.data() + (row * column_count + column) * step, step);
+    }
+  }
+  return turned;
+}
+
 Result<void> add_parts(const AdapterModel& model, const StoredPair& pair,
                        std::vector<AdapterPart>& parts) {
-  const Numbers a = TRY(read_numbers(pair.a));
+  Numbers a = TRY(read_numbers(pair.a));
+  if (is_embedding(pair) != pair.is_by_input) {
+    a.bytes = transposed(a, pair.a.row_count, pair.a.column_count);
+  }
   const Numbers b = TRY(read_numbers(pair.b));
   const std::size_t row_bytes = pair.b.column_count * format_shape(b.format).block_bytes;
   auto first = b.bytes.begin();
@@ -130,7 +156,7 @@ Result<void> add_parts(const AdapterModel& model, const StoredPair& pair,
         first + static_cast<std::ptrdiff_t>(model.base.output_count(projection) * row_bytes);
     AdapterPart part{.layer = pair.module.layer,
                      .projection = projection,
-                     .rank = static_cast<std::uint32_t>(pair.a.row_count),
+                     .rank = static_cast<std::uint32_t>(rank_of(pair)),
                      .scale = static_cast<float>(pair.scale),
                      .a_format = a.format,
                      .b_format = b.format,
@@ -152,12 +178,14 @@ AdapterModel::AdapterModel(const ModelSpec& spec)
            .embedding_width = spec.embedding_width,
            .query_width = spec.head_count * spec.head_dim,
            .kv_width = spec.kv_head_count * spec.head_dim,
-           .feed_forward_width = spec.feed_forward_width},
+           .feed_forward_width = spec.feed_forward_width,
+           .vocabulary_size = spec.vocabulary_size},
       head_dim(spec.head_dim) {}
 
 LinearModules linear_modules(const AdapterBase& base, TensorNaming naming,
-                             const std::string& before_layer) {
+                             const std::string& before_layer, const std::string& embeddings) {
   LinearModules modules;
+  modules.emplace(embeddings, LinearModule{0, {Projection::Embedding}});
   for (std::uint32_t layer = 0; layer < base.layer_count; ++layer) {
     const std::string stem = before_layer + std::to_string(layer) + ".";
     for (const ModuleName& each : module_names()) {

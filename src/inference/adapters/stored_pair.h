@@ -30,24 +30,26 @@ struct AdapterModel {
   explicit AdapterModel(const ModelSpec& spec);
 };
 
-// A linear module: one projection of a layer, or several that are fused, whose outputs follow one
-// another.
+// A module with weights: one projection of a layer, several that are fused, whose outputs follow
+// one another, or the embeddings.
 struct LinearModule {
   std::uint32_t layer = 0;
   std::vector<Projection> projections;
 };
 using LinearModules = std::unordered_map<std::string, LinearModule>;
 
-// Names after `before_layer` and the layer's number: "model.layers." gives
-// "model.layers.0.self_attn.q_proj". For GGUF "blk." gives "blk.0.attn_q".
+// By name: of a layer's modules, `before_layer` ("model.layers." or, of GGUF, "blk."), the layer's
+// number and what follows, such as "model.layers.0.self_attn.q_proj" or "blk.0.attn_q". The
+// embeddings are named as given.
 LinearModules linear_modules(const AdapterBase& base, TensorNaming naming,
-                             const std::string& before_layer);
+                             const std::string& before_layer, const std::string& embeddings);
 
 struct StoredPair {
   LinearModule module;
-  StoredTensor a;  // [rank][input]
+  StoredTensor a;  // [rank][input], or [input][rank] if is_by_input.
   StoredTensor b;  // [output][rank]
   double scale = 1.0;
+  bool is_by_input = false;
   bool is_interleaved = false;  // The rows of query and key are stored for interleaved RoPE.
 };
 

@@ -68,9 +68,19 @@ Result<void> add_numbers(Sha256& hash, NumberFormat format, std::span<const std:
   return {};
 }
 
-// [rank][input_count] to [rank][a_stride].
+// Numbers that A takes, with its padding.
+std::size_t a_count(const AdapterMatrix& matrix) {
+  const bool is_embedding = matrix.projection == Projection::Embedding;
+  return std::size_t{matrix.a_stride} * (is_embedding ? matrix.input_count : matrix.rank);
+}
+
+// [rank][input_count] to [rank][a_stride]. That of the embeddings stays as it is.
 void place_a(const AdapterMatrix& matrix, const AdapterPart& part, std::byte* to) {
   const std::size_t step = number_bytes(part.a_format);
+  if (matrix.projection == Projection::Embedding) {
+    std::memcpy(to, part.a.data(), part.a.size());
+    return;
+  }
   for (std::size_t row = 0; row < matrix.rank; ++row) {
     std::memcpy(to + row * matrix.a_stride * step, part.a.data() + row * matrix.input_count * step,
                 matrix.input_count * step);
@@ -93,13 +103,14 @@ void place_b(const AdapterMatrix& matrix, const AdapterPart& part, std::byte* to
 
 const char* projection_name(Projection projection) {
   constexpr const char* kNames[kProjectionCount] = {"query", "key", "value", "attention_output",
-                                                    "gate",  "up",  "down"};
+                                                    "gate",  "up",  "down",  "embedding"};
   const auto index = static_cast<std::uint32_t>(projection);
   return index < kProjectionCount ? kNames[index] : "unknown";
 }
 
 std::uint32_t AdapterBase::input_count(Projection projection) const {
   if (projection == Projection::AttentionOutput) return query_width;
+  if (projection == Projection::Embedding) return vocabulary_size;
   return projection == Projection::Down ? feed_forward_width : embedding_width;
 }
 
@@ -115,6 +126,7 @@ std::uint32_t AdapterBase::output_count(Projection projection) const {
       return feed_forward_width;
     case Projection::AttentionOutput:
     case Projection::Down:
+    case Projection::Embedding:
       break;
   }
   return embedding_width;
@@ -129,9 +141,11 @@ Adapter::Adapter(AdapterBase base)
 
 Result<void> Adapter::check(const AdapterPart& part) const {
   const std::string where = name_of(part);
-  if (part.layer >= base_.layer_count) {
+  const std::uint32_t layer_count =
+      part.projection == Projection::Embedding ? 1 : base_.layer_count;
+  if (part.layer >= layer_count) {
     return Error(ErrorCode::NotFound,
-                 where + ": the model has " + std::to_string(base_.layer_count) + " layers");
+                 where + ": the model has " + std::to_string(layer_count) + " layers");
   }
   if (part.rank == 0) return Error(ErrorCode::Corrupted, where + ": the rank is 0");
   if (part.rank > kAdapterRankMax) {
@@ -180,6 +194,7 @@ Result<std::shared_ptr<const Adapter>> Adapter::create(AdapterBase base,
                          .input_count = shape.input_count(part.projection),
                          .output_count = shape.output_count(part.projection),
                          .a_stride = in_lanes(shape.input_count(part.projection))};
+    if (part.projection == Projection::Embedding) matrix.a_stride = part.rank;
     std::int32_t& entry =
         adapter
             ->index_[part.layer * kProjectionCount + static_cast<std::uint32_t>(part.projection)];
@@ -203,7 +218,7 @@ Result<std::shared_ptr<const Adapter>> Adapter::create(AdapterBase base,
 
 void Adapter::place(const std::vector<AdapterPart>& parts) {
   const auto a_bytes = [](const AdapterMatrix& matrix) {
-    return aligned(std::size_t{matrix.rank} * matrix.a_stride * number_bytes(matrix.a_format));
+    return aligned(a_count(matrix) * number_bytes(matrix.a_format));
   };
   const auto b_bytes = [](const AdapterMatrix& matrix) {
     return aligned(std::size_t{matrix.rank} * in_lanes(matrix.output_count) *

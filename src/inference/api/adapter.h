@@ -5,6 +5,9 @@
 // y = W x, in F32. A is [rank][input], B is [output][rank]. An adapter need not have matrices for
 // every layer and projection; where it has none, nothing changes.
 //
+// Of the embeddings, A has a row for each token in place of A x: the input of a row is the base's
+// embedding of its token + (u * scale) * B A[token]. A row whose input is a vector has none.
+//
 // An Adapter is made once and never changes: its bytes are a copy, so a file that changes after
 // the read changes nothing. Sets of adapters are values in a Batch, and hold their adapters. A
 // device that needs its own form of the matrices keys it by the digest.
@@ -26,9 +29,18 @@
 
 namespace quire::inference {
 
-// The matrices of a layer that an adapter may change.
-enum class Projection : std::uint8_t { Query, Key, Value, AttentionOutput, Gate, Up, Down };
-inline constexpr std::uint32_t kProjectionCount = 7;
+// The matrices that an adapter may change: of a layer, and the embeddings, which have layer 0.
+enum class Projection : std::uint8_t {
+  Query,
+  Key,
+  Value,
+  AttentionOutput,
+  Gate,
+  Up,
+  Down,
+  Embedding,
+};
+inline constexpr std::uint32_t kProjectionCount = 8;
 const char* projection_name(Projection projection);  // "query"
 
 inline constexpr std::uint32_t kAdapterRankMax = 1024;
@@ -41,6 +53,7 @@ struct AdapterBase {
   std::uint32_t query_width = 0;  // head_count * head_dim
   std::uint32_t kv_width = 0;     // kv_head_count * head_dim
   std::uint32_t feed_forward_width = 0;
+  std::uint32_t vocabulary_size = 0;
 
   std::uint32_t input_count(Projection projection) const;
   std::uint32_t output_count(Projection projection) const;
@@ -55,8 +68,10 @@ struct AdapterPart {
   float scale = 1.0f;       // alpha / rank, or alpha / sqrt(rank).
   NumberFormat a_format{};  // F32, F16 or BF16, as b_format.
   NumberFormat b_format{};
-  std::vector<std::byte> a;  // [rank][input_count], half-split order of rotated heads.
-  std::vector<std::byte> b;  // [output_count][rank], as above.
+  // [rank][input_count]; of Embedding [input_count][rank].
+  std::vector<std::byte> a;
+  // [output_count][rank]; rows of rotated heads in half-split order.
+  std::vector<std::byte> b;
 };
 
 // One projection of one layer, as kernels read it. Numbers have the format of the file. Padding is
@@ -70,8 +85,8 @@ struct AdapterMatrix {
   NumberFormat b_format{};
   std::uint32_t input_count = 0;
   std::uint32_t output_count = 0;
-  std::uint32_t a_stride = 0;    // input_count, rounded up to 16.
-  const std::byte* a = nullptr;  // [rank][a_stride], 64-byte aligned.
+  std::uint32_t a_stride = 0;    // input_count, rounded up to 16; of Embedding the rank.
+  const std::byte* a = nullptr;  // [rank][a_stride], 64-byte aligned; of Embedding [token][rank].
   const std::byte* b = nullptr;  // [output_count / 16, rounded up][rank][16], 64-byte aligned.
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -17,7 +18,8 @@ AdapterBase small_base() {
           .embedding_width = 24,
           .query_width = 32,
           .kv_width = 16,
-          .feed_forward_width = 40};
+          .feed_forward_width = 40,
+          .vocabulary_size = 50};
 }
 
 std::shared_ptr<const Adapter> made(std::vector<AdapterPart> parts) {
@@ -64,6 +66,21 @@ TEST(Adapter, PlacesBothMatricesWithZerosAsPadding) {
   }
   EXPECT_EQ(adapter->rank_max(), 2u);
   EXPECT_EQ(adapter->parameter_count(), 2u * (24 + 32));
+}
+
+TEST(Adapter, KeepsARowForEachTokenOfTheEmbeddings) {
+  AdapterPart part = small_part(0, Projection::Embedding, 3);
+  std::vector<float> a(50 * 3);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i);
+  part.a = bytes_of_floats(a);
+  const AdapterMatrix* matrix = nullptr;
+  const auto adapter = made(parts_of(part));
+  ASSERT_NE(matrix = adapter->find(0, Projection::Embedding), nullptr);
+  EXPECT_EQ(matrix->input_count, 50u);
+  EXPECT_EQ(matrix->output_count, 24u);
+  EXPECT_TRUE(std::equal(a.begin(), a.end(), reinterpret_cast<const float*>(matrix->a)));
+  part.layer = 1;
+  expect_refused(parts_of(part), ErrorCode::NotFound, "layer 1, embedding: the model has 1 layers");
 }
 
 TEST(Adapter, HasOneDigestForEqualNumbersInAnyFormatAndOrder) {

@@ -55,4 +55,39 @@ struct PowerScale {
 // Powers below 2^kLowestPower count as zero in sum_of_powers.
 inline constexpr float kLowestPower = -40.0f;
 
+// out[k][r] = scales[k] * scale * (row r of A . x of row rows[k]), for r in [rank_begin, rank_end).
+// Rows lie anywhere: that of number rows[k] begins at x + (rows[k] - row_first) * x_stride.
+struct ShrinkTask {
+  const void* a;         // [rank][a_stride], zeros beyond column_count.
+  std::size_t a_stride;  // Numbers: column_count, rounded up to 16.
+  std::uint32_t column_count;
+  std::uint32_t rank_begin;
+  std::uint32_t rank_end;
+  float scale;  // Of the matrix.
+  const float* x;
+  std::size_t x_stride;  // In floats, as the strides below.
+  const std::uint32_t* rows;
+  const float* scales;  // One for each of `rows`.
+  std::uint32_t row_count;
+  std::uint32_t row_first;
+  float* out;
+  std::size_t out_stride;
+};
+
+// y of row rows[k] += B t[k], for outputs [output_begin, output_end); output_begin is a multiple of
+// 16, and output_end too unless it is the last output.
+struct ExpandTask {
+  const void* b;  // [group of 16 outputs][rank][16], zeros beyond the last output.
+  std::uint32_t rank;
+  std::uint32_t output_begin;
+  std::uint32_t output_end;
+  const float* t;
+  std::size_t t_stride;
+  const std::uint32_t* rows;
+  std::uint32_t row_count;
+  std::uint32_t row_first;
+  float* y;
+  std::size_t y_stride;
+};
+
 }  // namespace quire::inference

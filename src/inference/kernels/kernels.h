@@ -101,6 +101,11 @@ struct KernelTable {
                    std::uint32_t slot, const float* key, const float* value, std::byte* head);
   void (*attend)(const AttentionTask& task);
 
+  // Products with an adapter's matrices, in F32. Numbers are F32, F16 or BF16, and lie as in
+  // AdapterMatrix. The same bits in every table, "scalar" among them.
+  void (*adapter_shrink)(NumberFormat format, const ShrinkTask& task);
+  void (*adapter_expand)(NumberFormat format, const ExpandTask& task);
+
   // In place: x[i] = exp(x[i] * inverse_temperature - max), returns their sum in a fixed order.
   // Softmax probabilities are x[i] / sum. Not-a-number anywhere gives NaN.
   float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);

@@ -78,6 +78,8 @@ struct AttendArguments {
 
 struct VectorSet {
   void (*attend)(const AttendArguments& arguments);
+  void (*adapter_shrink)(VectorElement element, const ShrinkTask& task);
+  void (*adapter_expand)(VectorElement element, const ExpandTask& task);
   void (*quantise)(std::uint32_t column_count, const float* x, ActivationBlock* out);
   void (*rms_norm)(const float* x, const float* weight, float epsilon, std::uint32_t count,
                    float* out);

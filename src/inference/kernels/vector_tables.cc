@@ -23,6 +23,12 @@ VectorElement element_of(KvFormat format) {
   QUIRE_CHECK(false, "a KV format that no kernel knows");
 }
 
+VectorElement element_of(NumberFormat format) {
+  QUIRE_CHECK(!is_quantised(format), "an adapter's numbers are F32, F16 or BF16");
+  if (format == NumberFormat::F32) return VectorElement::F32;
+  return format == NumberFormat::F16 ? VectorElement::F16 : VectorElement::BF16;
+}
+
 // The functions of KernelTable over those of one instruction set.
 template <const VectorSet& kSet, auto kMatmul>
 struct Adapter {
@@ -107,6 +113,14 @@ constexpr KernelTable table_of(const char* name, const char* numerics_id) {
                      float* x) { kSet.rope(cosine, sine, half, x); },
           .store_kv = Functions::store_kv,
           .attend = Functions::attend,
+          .adapter_shrink =
+              [](NumberFormat format, const ShrinkTask& task) {
+                kSet.adapter_shrink(element_of(format), task);
+              },
+          .adapter_expand =
+              [](NumberFormat format, const ExpandTask& task) {
+                kSet.adapter_expand(element_of(format), task);
+              },
           .softmax_numerators =
               [](float* x, std::uint32_t count, float inverse_temperature) {
                 return kSet.softmax_numerators(x, count, inverse_temperature);

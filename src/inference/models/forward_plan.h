@@ -40,14 +40,28 @@ struct PartialRows {
   std::uint32_t row_count = 0;
 };
 
+inline constexpr std::uint32_t kLowRankInputMax = 3;  // Projections of one input: q, k and v.
+
+// The rows that one adapter acts on.
+struct AdapterRows {
+  const Adapter* adapter = nullptr;
+  std::vector<std::uint32_t> rows{};  // Of the plan, rising.
+  std::vector<float> scales{};        // Of each of them.
+  float* temporary = nullptr;         // [kLowRankInputMax][rows][adapter->rank_max()]
+
+  std::size_t temporary_count() const {
+    return std::size_t{kLowRankInputMax} * rows.size() * adapter->rank_max();
+  }
+};
+
 struct ForwardPlan {
   std::vector<ForwardRow> rows;
   std::vector<QueryRow> query_rows;      // One for each row.
   std::vector<AttentionRows> attention;  // Cover the rows, the most work first.
-
   std::vector<PartialRows> partial_tasks;  // The most work first.
   std::vector<std::uint32_t> partial_row_of;
   std::vector<QueryRow> partial_query_rows;
+  std::vector<AdapterRows> adapters;     // By digest. Empty: the base alone.
 };
 
 inline constexpr std::uint32_t kPartialCountMax = 8192;  // Partials of one forward pass.

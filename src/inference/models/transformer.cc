@@ -18,6 +18,12 @@ constexpr std::uint32_t kGroupsMax = 16;   // Query heads of one attention task.
 constexpr std::size_t kTokenTileBytes = std::size_t{512} << 10;  // Activations that stay in L2.
 constexpr std::size_t kFeedBytes = std::size_t{16} << 20;        // Gate and up of one step.
 
+// Projections that share an input, in the order of their parts.
+constexpr Projection kQkv[] = {Projection::Query, Projection::Key, Projection::Value};
+constexpr Projection kAttentionOutput[] = {Projection::AttentionOutput};
+constexpr Projection kGateUp[] = {Projection::Gate, Projection::Up};
+constexpr Projection kDown[] = {Projection::Down};
+
 std::size_t aligned_floats(std::size_t count) {
   return (count + 15) / 16 * 16;
 }
@@ -96,8 +102,8 @@ Result<void> Transformer::reserve() {
       operand_stride_ = std::max(operand_stride_, each->stride);
     }
   }
-  private_stride_ =
-      aligned_bytes(kAloneRows * operand_stride_ + width_stride_ * sizeof(float)) + 64;
+  private_stride_ = aligned_bytes(kAloneRows * operand_stride_) +
+                    aligned_bytes((1 + kAloneRows) * width_stride_ * sizeof(float)) + 64;
 
   const std::size_t rows = options_.row_count_max;
   const std::size_t half = angles_.half();
@@ -226,6 +232,16 @@ const std::byte* Transformer::prepare_rows(Worker& worker, const Operand& operan
   return prepared_;
 }
 
+// Where the norms of rows are kept as F32 for adapters: this worker's own if each worker prepares
+// all rows, else in the memory of project(), which runs later. Null if no adapter acts.
+float* Transformer::normed_of(Worker& worker, const ForwardPlan& plan,
+                              std::uint32_t row_count) const {
+  if (plan.adapters.empty()) return nullptr;
+  if (row_count > kAloneRows) return projected_;
+  std::byte* temporary = private_of(worker) + aligned_bytes(kAloneRows * operand_stride_);
+  return reinterpret_cast<float*>(temporary) + width_stride_;
+}
+
 // ---- The body ----
 
 void Transformer::embed(const ForwardPlan& plan, std::uint32_t row) {
@@ -234,6 +250,7 @@ void Transformer::embed(const ForwardPlan& plan, std::uint32_t row) {
     std::memcpy(x(row), from.embed, spec_->embedding_width * sizeof(float));
   } else {
     kernels_->unpack_row(weights_->token_embedding, static_cast<std::uint32_t>(from.token), x(row));
+    if (!plan.adapters.empty()) embed_low_rank(*kernels_, plan, row, x(row));
   }
   const std::size_t half = angles_.half();
   angles_.at(from.position, cosine_ + row * half, sine_ + row * half);
@@ -267,12 +284,16 @@ void Transformer::attention_input(Worker& worker, const ForwardPlan& plan, std::
   const LayerWeights& weights = weights_->layers[layer];
   const Operand& operand = operands_[layer].qkv;
   const auto row_count = static_cast<std::uint32_t>(plan.rows.size());
+  const LowRankInput low_rank{layer, kQkv, 0, row_count};
+  float* normed = normed_of(worker, plan, row_count);
   const std::byte* prepared =
       prepare_rows(worker, operand, row_count, [&](std::uint32_t row, float* temporary) {
+        float* to = normed == nullptr ? temporary : normed + row * width_stride_;
         kernels_->rms_norm(x(row), weights.attention_norm.data(), spec_->rms_epsilon,
-                           spec_->embedding_width, temporary);
-        return temporary;
+                           spec_->embedding_width, to);
+        return to;
       });
+  if (normed != nullptr) shrink(worker, *kernels_, plan, low_rank, normed, width_stride_);
   const Part parts[] = {
       {&weights.q, operand.offset_of(weights.q.format), &weights.q_bias, qkv_},
       {&weights.k, operand.offset_of(weights.k.format), &weights.k_bias, qkv_ + query_width_},
@@ -286,11 +307,16 @@ void Transformer::attention_input(Worker& worker, const ForwardPlan& plan, std::
     float* out = part.out + tile.token_first * qkv_stride_;
     kernels_->matmul(*part.matrix, tokens_of(prepared, operand, part, tile), tile.row_begin,
                      tile.row_end, out, qkv_stride_);
-    if (part.bias->empty()) return;
-    for (std::uint32_t t = 0; t < tile.token_count; ++t) {
-      kernels_->add(part.bias->data() + tile.row_begin, tile.row_end - tile.row_begin,
-                    out + t * qkv_stride_ + tile.row_begin);
+    if (!part.bias->empty()) {
+      for (std::uint32_t t = 0; t < tile.token_count; ++t) {
+        kernels_->add(part.bias->data() + tile.row_begin, tile.row_end - tile.row_begin,
+                      out + t * qkv_stride_ + tile.row_begin);
+      }
     }
+    if (normed == nullptr) return;
+    expand(*kernels_, plan, low_rank,
+           {tile.part, tile.row_begin, tile.row_end, tile.token_first, tile.token_count, out,
+            qkv_stride_});
   };
   if (row_count <= kAloneRows) {
     worker.phase_then(tiles.tile_count, multiply, [&] {
@@ -384,36 +410,51 @@ void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t 
   });
 }
 
-// x[row_first ...] += matrix times prepared rows.
-void Transformer::project(Worker& worker, const Operand& operand, const std::byte* prepared,
-                          const Part& part, std::uint32_t row_first, std::uint32_t row_count) {
+// x[row_first ...] += matrix times prepared rows, and what adapters add.
+void Transformer::project(Worker& worker, const ForwardPlan& plan, const Operand& operand,
+                          const std::byte* prepared, const Part& part,
+                          const LowRankInput& low_rank) {
   const std::span<const Part> parts(&part, 1);
-  const Tiling tiles = tiling(parts, row_count, operand.stride, worker.count());
+  const Tiling tiles = tiling(parts, low_rank.row_count, operand.stride, worker.count());
   worker.phase(tiles.tile_count, [&](std::uint32_t index) {
     const Tile tile = tiles.tile(index, parts);
     float* out = projected_ + tile.token_first * width_stride_;
     kernels_->matmul(*part.matrix, tokens_of(prepared, operand, part, tile), tile.row_begin,
                      tile.row_end, out, width_stride_);
     const std::uint32_t count = tile.row_end - tile.row_begin;
+    const std::uint32_t row_first = low_rank.row_first + tile.token_first;
+    if (!part.bias->empty()) {
+      for (std::uint32_t t = 0; t < tile.token_count; ++t) {
+        kernels_->add(part.bias->data() + tile.row_begin, count,
+                      out + t * width_stride_ + tile.row_begin);
+      }
+    }
+    if (!plan.adapters.empty()) {
+      expand(*kernels_, plan, low_rank,
+             {0, tile.row_begin, tile.row_end, row_first, tile.token_count, out, width_stride_});
+    }
     for (std::uint32_t t = 0; t < tile.token_count; ++t) {
-      float* projected = out + t * width_stride_ + tile.row_begin;
-      if (!part.bias->empty()) kernels_->add(part.bias->data() + tile.row_begin, count, projected);
-      kernels_->add(projected, count, x(row_first + tile.token_first + t) + tile.row_begin);
+      kernels_->add(out + t * width_stride_ + tile.row_begin, count,
+                    x(row_first + t) + tile.row_begin);
     }
   });
 }
 
-void Transformer::feed_forward(Worker& worker, std::uint32_t layer, std::uint32_t row_first,
-                               std::uint32_t row_count) {
+void Transformer::feed_forward(Worker& worker, const ForwardPlan& plan, std::uint32_t layer,
+                               std::uint32_t row_first, std::uint32_t row_count) {
   static const std::vector<float> kNoBias;
   const LayerWeights& weights = weights_->layers[layer];
   const Operand& in = operands_[layer].gate_up;
+  const LowRankInput gate_up{layer, kGateUp, row_first, row_count};
+  float* normed = normed_of(worker, plan, row_count);
   const std::byte* prepared =
       prepare_rows(worker, in, row_count, [&](std::uint32_t row, float* temporary) {
+        float* to = normed == nullptr ? temporary : normed + row * width_stride_;
         kernels_->rms_norm(x(row_first + row), weights.feed_forward_norm.data(), spec_->rms_epsilon,
-                           spec_->embedding_width, temporary);
-        return temporary;
+                           spec_->embedding_width, to);
+        return to;
       });
+  if (normed != nullptr) shrink(worker, *kernels_, plan, gate_up, normed, width_stride_);
   const Part gate{&weights.gate, in.offset_of(weights.gate.format), &kNoBias, gate_};
   const Part up{&weights.up, in.offset_of(weights.up.format), &kNoBias, up_};
   const std::span<const Part> parts(&gate, 1);
@@ -424,6 +465,10 @@ void Transformer::feed_forward(Worker& worker, std::uint32_t layer, std::uint32_
     for (const Part* part : {&gate, &up}) {
       kernels_->matmul(*part->matrix, tokens_of(prepared, in, *part, tile), tile.row_begin,
                        tile.row_end, part->out + at, feed_stride_);
+      if (normed == nullptr) continue;
+      expand(*kernels_, plan, gate_up,
+             {part == &gate ? 0u : 1u, tile.row_begin, tile.row_end, row_first + tile.token_first,
+              tile.token_count, part->out + at, feed_stride_});
     }
     for (std::uint32_t t = 0; t < tile.token_count; ++t) {
       float* gated = gate_ + at + t * feed_stride_ + tile.row_begin;
@@ -435,7 +480,9 @@ void Transformer::feed_forward(Worker& worker, std::uint32_t layer, std::uint32_
   prepared = prepare_rows(worker, out, row_count,
                           [&](std::uint32_t row, float*) { return gate_ + row * feed_stride_; });
   const Part down{&weights.down, out.offset_of(weights.down.format), &kNoBias, nullptr};
-  project(worker, out, prepared, down, row_first, row_count);
+  const LowRankInput low_rank{layer, kDown, row_first, row_count};
+  if (normed != nullptr) shrink(worker, *kernels_, plan, low_rank, gate_, feed_stride_);
+  project(worker, plan, out, prepared, down, low_rank);
 }
 
 void Transformer::forward(Worker& worker, const ForwardPlan& plan) {
@@ -451,9 +498,13 @@ void Transformer::forward(Worker& worker, const ForwardPlan& plan) {
         worker, operand, row_count, [&](std::uint32_t row, float*) { return attended(row); });
     const Part part{&weights.attention_output, operand.offset_of(weights.attention_output.format),
                     &weights.attention_output_bias, nullptr};
-    project(worker, operand, prepared, part, 0, row_count);
+    const LowRankInput low_rank{layer, kAttentionOutput, 0, row_count};
+    if (!plan.adapters.empty()) {
+      shrink(worker, *kernels_, plan, low_rank, attended_, query_width_);
+    }
+    project(worker, plan, operand, prepared, part, low_rank);
     for (std::uint32_t first = 0; first < row_count; first += feed_rows_max_) {
-      feed_forward(worker, layer, first, std::min(feed_rows_max_, row_count - first));
+      feed_forward(worker, plan, layer, first, std::min(feed_rows_max_, row_count - first));
     }
   }
 }

@@ -12,6 +12,7 @@
 
 #include "inference/api/kv_layout.h"
 #include "inference/models/forward_plan.h"
+#include "inference/models/low_rank.h"
 #include "inference/models/model_weights.h"
 #include "inference/models/rope_angles.h"
 #include "inference/models/worker_pool.h"
@@ -94,10 +95,11 @@ class Transformer {
   void attend_partials(Worker& worker, const ForwardPlan& plan, std::uint32_t layer);
   AttentionTask attention_task(std::uint32_t layer, std::uint32_t head, std::uint32_t group,
                                std::uint32_t group_count) const;
-  void project(Worker& worker, const Operand& operand, const std::byte* prepared, const Part& part,
-               std::uint32_t row_first, std::uint32_t row_count);
-  void feed_forward(Worker& worker, std::uint32_t layer, std::uint32_t row_first,
-                    std::uint32_t row_count);
+  void project(Worker& worker, const ForwardPlan& plan, const Operand& operand,
+               const std::byte* prepared, const Part& part, const LowRankInput& low_rank);
+  void feed_forward(Worker& worker, const ForwardPlan& plan, std::uint32_t layer,
+                    std::uint32_t row_first, std::uint32_t row_count);
+  float* normed_of(Worker& worker, const ForwardPlan& plan, std::uint32_t row_count) const;
 
   // [kPartialCountMax][head_count][head_dim + kPartialTail]
   float* partials() const { return reinterpret_cast<float*>(scratch_.data()); }

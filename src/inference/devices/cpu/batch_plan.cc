@@ -20,6 +20,7 @@ void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Comple
   for (const ForwardPass& pass : batch.passes) {
     completion.passes.push_back(add_pass(batch, pass, kv, embeds));
   }
+  adapters_.fill(batch, plan_row_of_, forward_);
   for (std::size_t i = 0; i < batch.passes.size(); ++i) {
     if (completion.passes[i].ok()) attention_passes_.push_back(attention_of(batch.passes[i], kv));
   }

@@ -8,6 +8,7 @@
 // Thread   device thread; workers read it inside a batch.
 #include <deque>
 
+#include "inference/devices/cpu/adapter_groups.h"
 #include "inference/devices/cpu/attention_plan.h"
 #include "inference/devices/cpu/embed_store.h"
 #include "inference/devices/cpu/kv_store.h"
@@ -55,6 +56,7 @@ class BatchPlan {
   AttentionPlan attention_;
   std::vector<AttentionPass> attention_passes_;
   ForwardPlan forward_;
+  AdapterGroups adapters_;
   std::vector<std::uint32_t> plan_row_of_;  // Of each row of the batch; kNoSlot: its pass failed.
   std::vector<float*> hidden_of_;           // Of each row of the batch; null: not wanted so far.
   std::vector<HiddenWanted> hidden_;

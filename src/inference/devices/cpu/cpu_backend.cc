@@ -143,6 +143,7 @@ class CpuBackend final : public Backend {
     completion.id = batch.id;
     for (const TableChange& change : batch.table_changes) kv_.apply(change);
     check_batch(batch, capabilities_, model_, kv_.tables());
+    check_adapters(batch);
     load_pages(pool, batch, completion);
     for (const PageCopy& copy : batch.copies) kv_.copy(copy);
     report(options_.walk, WalkStop::Devices);
@@ -162,6 +163,16 @@ class CpuBackend final : public Backend {
       running_ = 0;
     }
     sink_.complete(std::move(completion));
+  }
+
+  // What check_batch cannot see: ModelInfo does not have this width.
+  void check_adapters(const Batch& batch) const {
+    for (const AdapterSet& set : batch.adapter_sets) {
+      for (const AdapterUse& use : *set) {
+        QUIRE_CHECK(use.adapter->base().feed_forward_width == weights_->spec.feed_forward_width,
+                    "an adapter's feed-forward width");
+      }
+    }
   }
 
   // A page is a tile. 128 pages of SmolLM2 (47 MB, F16) on a 2-core EPYC (AVX2): at best 8.9 GB/s
@@ -280,6 +291,7 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
   capabilities.inflight_max = options.inflight_max;
   capabilities.kv_format = options.kv_format;
   capabilities.kv_mode = options.kv_mode;
+  capabilities.adapters = true;
   return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(
       *kernels, std::move(weights), std::move(transformer), std::move(kv), std::move(embeds),
       std::move(capabilities), options, sink));

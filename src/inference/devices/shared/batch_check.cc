@@ -49,6 +49,7 @@ void check_adapter(const Adapter& adapter, const ModelInfo& model) {
   QUIRE_CHECK(base.architecture == model.architecture, "an adapter's architecture");
   QUIRE_CHECK(base.layer_count == model.layer_count, "an adapter's layers");
   QUIRE_CHECK(base.embedding_width == model.embedding_width, "an adapter's embedding width");
+  QUIRE_CHECK(base.vocabulary_size == model.vocabulary_size, "an adapter's vocabulary");
   QUIRE_CHECK(base.query_width == model.head_count * model.head_dim, "an adapter's query width");
   QUIRE_CHECK(base.kv_width == model.kv_head_count * model.head_dim, "an adapter's key width");
 }

@@ -2,6 +2,7 @@
 #include "inference/kernels/vector_set.h"
 
 #include "inference/kernels/avx2/lanes.h"
+#include "inference/kernels/vector_adapter.h"
 #include "inference/kernels/vector_attention.h"
 #include "inference/kernels/vector_math.h"
 
@@ -10,6 +11,8 @@ namespace quire::inference::avx2 {
 extern const VectorSet kVectorSet;
 const VectorSet kVectorSet{
     .attend = inference::attend<Lanes>,
+    .adapter_shrink = inference::adapter_shrink<Lanes>,
+    .adapter_expand = inference::adapter_expand<Lanes>,
     .quantise = quantise<Lanes>,
     .rms_norm = rms_norm<Lanes>,
     .add = add<Lanes>,

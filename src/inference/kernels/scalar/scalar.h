@@ -28,5 +28,8 @@ void store_kv(KvFormat format, std::uint32_t head_dim, std::uint32_t page_size, 
               const float* key, const float* value, std::byte* head);
 void attend(const AttentionTask& task);
 
+void adapter_shrink(NumberFormat format, const ShrinkTask& task);
+void adapter_expand(NumberFormat format, const ExpandTask& task);
+
 }  // namespace scalar
 }  // namespace quire::inference

@@ -17,6 +17,8 @@ const KernelTable kScalarKernels{
     .rope = scalar::rope,
     .store_kv = scalar::store_kv,
     .attend = scalar::attend,
+    .adapter_shrink = scalar::adapter_shrink,
+    .adapter_expand = scalar::adapter_expand,
     .softmax_numerators = scalar::softmax_numerators,
     .sum_of_powers = scalar::sum_of_powers,
 };
