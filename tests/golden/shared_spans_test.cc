@@ -141,20 +141,20 @@ TEST_P(SharedSpans, GiveTheBitsOfEachSequenceAloneOnAnyNumberOfWorkers) {
        {std::pair{"tiny_llama", KvFormat::F16}, std::pair{"tiny_qwen2", KvFormat::Q8}}) {
     const auto alone = logits_of_leaves(*open(model, 1, format), false);
     ASSERT_EQ(alone.size(), 8u);
-    for (const std::uint32_t threads : {1u, 3u}) {
+    for (const std::uint32_t threads : {1u, 2u}) {
       EXPECT_EQ(logits_of_leaves(*open(model, threads, format), true), alone) << threads;
     }
   }
 }
 
-// 2,400 tokens: ten spans, which three workers share.
+// 2,400 tokens: ten spans, which two workers share.
 TEST_P(SharedSpans, ALongContextGivesTheSameBitsCutForManyWorkers) {
   constexpr std::uint32_t kTokens = 2400;
   std::vector<PageId> pages(kTokens / kPageSize + 2);
   std::iota(reinterpret_cast<std::uint32_t*>(pages.data()),
             reinterpret_cast<std::uint32_t*>(pages.data() + pages.size()), 7u);
   std::vector<std::vector<float>> expected;
-  for (const std::uint32_t threads : {1u, 3u}) {
+  for (const std::uint32_t threads : {1u, 2u}) {
     const auto device = open("tiny_llama", threads, KvFormat::F16);
     for (std::uint32_t begin = 0; begin < kTokens; begin += 600) {
       Batch batch;
