@@ -200,7 +200,7 @@ void note_away(Context& context, ModelResources& resources, PageLedger& ledger) 
 }
 
 void keep_away_head(Context& context, ModelResources& resources, NodeId head, std::uint32_t count) {
-  // One that it kept before goes deeper.
+  // The head that the context already keeps names a longer chain than this one, so keep that.
   if (context.away_head != kNoNode || count == context.committed_count) {
     return resources.cache.drop_name(head);
   }

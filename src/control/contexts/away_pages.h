@@ -45,9 +45,9 @@ PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_
 std::uint32_t coming_page_count(const PageLedger& ledger, const ModelResources& resources,
                                 const Context* asking);
 
-// Of the pages that the context's queued tokens fill, those that are counted because others of the
-// instance are to have them back. O(the queue), where there are any: for a count that would be too
-// high.
+// Returns how many of the pages that this context is about to fill are already charged, because
+// another suspended context of the instance will get the same pages back. Walks the queue, so call
+// it only if the quota would otherwise be exceeded.
 std::uint32_t counted_ahead(const Context& context, const ModelResources& resources,
                             const PageCharge& charge);
 
