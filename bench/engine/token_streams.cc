@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::uint64_t kPauseNsMax = 100'000'000;
 // Every stream is an instance of its own and has one of each.
-constexpr control::ObjectId kQueue{1};
-constexpr control::ObjectId kContext{2};
-constexpr control::ObjectId kOutput{3};
+constexpr control::ObjectId kStreamQueue{1};
+constexpr control::ObjectId kStreamContext{2};
+constexpr control::ObjectId kStreamOutput{3};
 constexpr control::ObjectId kMatcher{4};
 
 control::DrawSpec draw_under(bool has_grammar) {
@@ -28,16 +28,19 @@ control::DrawSpec draw_under(bool has_grammar) {
 
 void TokenStreams::ask(Stream& stream) {
   if (stream.plan->is_drawn) {
-    control_.submit(
-        {stream.instance, control::FutureId{++stream.future},
-         control::ContextDraw{
-             .context = kContext, .queues_token = true, .draw = stream.draw, .count_max = 1}});
+    control_.submit({stream.instance, control::FutureId{++stream.future},
+                     control::ContextDraw{.context = kStreamContext,
+                                          .queues_token = true,
+                                          .draw = stream.draw,
+                                          .count_max = 1}});
     return;
   }
-  control_.submit({stream.instance, control::kNoFuture,
-                   control::ContextForward{.context = kContext, .output_embeds = {kOutput}}});
-  control_.submit({stream.instance, control::FutureId{++stream.future},
-                   control::GetNextDist{.queue = kQueue, .embed = kOutput, .top_k = 1}});
+  control_.submit(
+      {stream.instance, control::kNoFuture,
+       control::ContextForward{.context = kStreamContext, .output_embeds = {kStreamOutput}}});
+  control_.submit(
+      {stream.instance, control::FutureId{++stream.future},
+       control::GetNextDist{.queue = kStreamQueue, .embed = kStreamOutput, .top_k = 1}});
 }
 
 void TokenStreams::end(Stream& stream) {
@@ -62,10 +65,10 @@ bool TokenStreams::arrive() {
     const auto tell = [&](control::CommandBody body) {
       control_.submit({stream.instance, control::kNoFuture, std::move(body)});
     };
-    tell(control::CreateQueue{.queue = kQueue});
-    tell(control::ContextCreate{.context = kContext, .queue = kQueue});
-    tell(control::AllocEmbeds{.queue = kQueue, .embeds = {kOutput}});
-    tell(control::ContextAppend{.context = kContext, .tokens = stream.plan->prompt});
+    tell(control::CreateQueue{.queue = kStreamQueue});
+    tell(control::ContextCreate{.context = kStreamContext, .queue = kStreamQueue});
+    tell(control::AllocEmbeds{.queue = kStreamQueue, .embeds = {kStreamOutput}});
+    tell(control::ContextAppend{.context = kStreamContext, .tokens = stream.plan->prompt});
     stream.draw = draw_under(stream.plan->grammar != nullptr);
     if (stream.plan->grammar != nullptr) {
       tell(control::CreateMatcher{
@@ -125,7 +128,7 @@ Result<bool> TokenStreams::take(std::size_t index, Result<control::AnswerBody> a
   }
   if (draws == nullptr) {  // A draw queues it itself.
     control_.submit({stream.instance, control::kNoFuture,
-                     control::ContextAppend{.context = kContext, .tokens = {token}}});
+                     control::ContextAppend{.context = kStreamContext, .tokens = {token}}});
   }
   ask(stream);
   return true;

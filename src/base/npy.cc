@@ -52,7 +52,7 @@ std::optional<std::string_view> field(std::string_view header, const std::string
 // "(64, 1024" to its numbers.
 Result<std::vector<std::uint64_t>> parse_shape(std::string_view text, const std::string& name) {
   std::vector<std::uint64_t> shape;
-  if (!text.starts_with('(')) return corrupted(name, "shape is no tuple");
+  if (!text.starts_with('(')) return corrupted(name, "shape is not a tuple");
   bool in_number = false;
   for (const char each : text.substr(1)) {
     if (each >= '0' && each <= '9') {
@@ -66,7 +66,7 @@ Result<std::vector<std::uint64_t>> parse_shape(std::string_view text, const std:
     } else if (each == ',' || each == ' ') {
       in_number = false;
     } else {
-      return corrupted(name, "shape holds something that is no number");
+      return corrupted(name, "shape holds something that is not a number");
     }
     if (shape.size() > kDimensionCountMax) {
       return corrupted(name, "more than " + std::to_string(kDimensionCountMax) + " dimensions");

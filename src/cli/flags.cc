@@ -186,9 +186,10 @@ void EngineFlags::add_rest(CLI::App& app) {
       ->envname("QUIRE_EVICTION")
       ->type_name(names_of(kPolicies))
       ->capture_default_str();
-  app.add_option("--when-full", when_full,
-                 "Who makes room when every KV page is held: suspend (contexts that others can do "
-                 "without, which come back), or fcfs-kill (the program that started last ends)")
+  app.add_option(
+         "--when-full", when_full,
+         "What makes room when every KV page is held: suspend (a context gives up its pages and "
+         "gets them back later), or fcfs-kill (the program that started last ends)")
       ->envname("QUIRE_WHEN_FULL")
       ->type_name(names_of(kWhenFull))
       ->default_str("suspend");
@@ -337,7 +338,7 @@ void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max, const char* p
          "--allow-http", options.allow_http,
          "Let programs send HTTP to PATTERN: * (every public host), api.example.com, "
          "*.example.com, each with :PORT or :* for other ports than 80 and 443; HOST:PORT "
-         "also opens a private one. May be given again; without it no program reaches anybody")
+         "also opens a private one. May be given again; without it no program may send HTTP")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
 }

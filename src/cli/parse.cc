@@ -34,7 +34,7 @@ Exit codes:
 
 Flags of the engine may also be set as environment variables: --kv-format as QUIRE_KV_FORMAT.)";
 
-// What follows "--" belongs to the program of `run` and `bench launch`, and to the compiler of
+// The words after "--" belong to the program of `run` and `bench launch`, and to the compiler of
 // `build`, flags included.
 CommandWords split(const std::vector<std::string>& arguments, CommandLine program) {
   const bool is_bench = program == CommandLine::QuireBench;
@@ -64,7 +64,7 @@ void hand_on(Request& request, std::vector<std::string> rest) {
   if (auto* build = std::get_if<BuildOptions>(&request)) build->flags = std::move(rest);
 }
 
-// CLI11 puts the verb's own name behind what it is given.
+// CLI11 puts the verb's own name after what it is given.
 std::string help_of(const CLI::App& app) {
   return app.help(app.get_parent() == nullptr ? "" : full_name(*app.get_parent()));
 }

@@ -64,8 +64,7 @@ TEST(Parse, ModelsAndProgramsOfARunAreGivenOneByOne) {
   EXPECT_EQ(options.engine.further_models, std::vector<std::string>{"b.gguf"});
   EXPECT_EQ(options.further_programs, (std::vector<std::string>{"q.wasm", "folder"}));
   EXPECT_EQ(first_line_of_usage_error({"run", "-m", "a", "-m", "b", "p.wasm", "--kv-why"}),
-            "--kv-tree, --kv-why and --kv-report tell of one model's pages; give --model "
-            "once");
+            "--kv-tree, --kv-why and --kv-report show one model's pages; give --model once");
   EXPECT_EQ(parsed_as<ServeOptions>({"serve", "-m", "a", "-m", "b"}).engine.further_models.size(),
             1u);
 }
@@ -222,7 +221,7 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
   };
   EXPECT_EQ(error("x=weight:1"), "--tenant: \"x=weight:1\" is not N=weight:2,instances:64,...");
   EXPECT_EQ(error("7"), "--tenant: \"7\" is not N=weight:2,instances:64,...");
-  EXPECT_EQ(error("7=weight:0"), "--tenant: \"weight:0\" is no weight from 1 to 1000");
+  EXPECT_EQ(error("7=weight:0"), "--tenant: \"weight:0\" is not a weight from 1 to 1000");
   EXPECT_EQ(error("7=requests_per_minute:0"),
             "--tenant: \"requests_per_minute:0\" has no count from 1 to 268435456");
   EXPECT_EQ(error("7=pages:-1"), "--tenant: \"pages:-1\" has no count from 0 to 67108864");

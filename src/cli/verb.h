@@ -19,7 +19,7 @@ struct Verb {
   std::function<Result<Request>()> finish;
 };
 
-// The texts behind EngineOptions as the user wrote them, checked in finish().
+// The texts of EngineOptions as the user wrote them, checked in finish().
 struct EngineFlags {
   std::string model;
   std::vector<std::string> models;  // After add_models().
@@ -51,7 +51,7 @@ struct EngineFlags {
   Result<EngineOptions> finish_store(EngineOptions options) const;  // Of finish().
 };
 
-// Bounds and grants of an instance; checked in finish().
+// Limits and grants of an instance; checked in finish().
 struct InstanceFlags {
   std::string memory = "128MiB";
   std::string output = "1GiB";

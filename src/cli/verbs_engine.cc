@@ -61,12 +61,11 @@ Verb add_run(CLI::App& app) {
   auto state = std::make_shared<State>();
   CLI::App* verb =
       app.add_subcommand("run", "Run a program (an inferlet) in an engine here, or on a server");
-  verb->add_option(
-          "PROGRAM", state->options.program,
-          "A Wasm module, a script (.js, .mjs, .ts, .mts), a C++ file or the folder of a Cargo "
-          "project that is compiled for this run, or the name of a program that comes with quire; "
-          "with --server the name of a program there. PROGRAM --help prints the "
-          "options of the program")
+  verb->add_option("PROGRAM", state->options.program,
+                   "A Wasm module, a script (.js, .mjs, .ts, .mts), a C++ file or the folder of a "
+                   "Cargo project, which is compiled for this run, or the name of a program that "
+                   "comes with quire. With --server also the name of a program there. PROGRAM "
+                   "--help prints the options of the program")
       ->required();
   verb->add_option("--server", state->options.server,
                    "Run it on the server at URL, as in ws://127.0.0.1:7847 (quire serve), or "
@@ -176,9 +175,9 @@ Examples:
                 state->options.kv_why || !state->options.kv_report_file.empty();
             if (!state->options.engine.further_models.empty() &&
                 (state->options.engine.explains_misses || !state->kv_tree.empty())) {
-              return Error(ErrorCode::InvalidArgument,
-                           "--kv-tree, --kv-why and --kv-report tell of one model's pages; give "
-                           "--model once");
+              return Error(
+                  ErrorCode::InvalidArgument,
+                  "--kv-tree, --kv-why and --kv-report show one model's pages; give --model once");
             }
             if (state->kv_tree == "text") {
               state->options.kv_tree = KvTreeStyle::Text;

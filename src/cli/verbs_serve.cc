@@ -64,7 +64,7 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
   }
   if (name == "weight") {
     const std::optional<std::uint64_t> weight = whole(value, kWeightMax);
-    if (!weight || *weight == 0) return wrong("is no weight from 1 to 1000");
+    if (!weight || *weight == 0) return wrong("is not a weight from 1 to 1000");
     tenant.weight = static_cast<std::uint32_t>(*weight);
     return {};
   }
@@ -180,10 +180,11 @@ Verb add_serve_flags(CLI::App* verb) {
   };
   auto state = std::make_shared<State>();
   ServeOptions& options = state->options;
-  verb->add_option("PROGRAM", options.programs,
-                   "Modules that clients may launch by their name, the file's without .wasm; of a "
-                   "folder, all in it; C++ sources, which are compiled first; and scripts, of a "
-                   "folder those that no other one imports. Clients may upload others");
+  verb->add_option(
+      "PROGRAM", options.programs,
+      "Programs that clients may launch by name, which is that of the file without .wasm: modules, "
+      "C++ sources (compiled first) and scripts. A folder stands for all its modules, and for its "
+      "scripts that no other one imports. Clients may upload more");
   verb->add_option("--listen", options.listen,
                    "The address for clients; port 0 for any that is free. An address that other "
                    "machines reach needs --keys")
@@ -192,11 +193,10 @@ Verb add_serve_flags(CLI::App* verb) {
       ->capture_default_str();
   verb->add_option(
           "--endpoint", options.endpoints,
-          "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), "
-          "and a program with arguments for it: the name of one given here, the file of a "
-          "module, a C++ source, which is compiled first, or a script. One instance answers each "
-          "request. It takes the place of an endpoint of quire at that path. May be given "
-          "again (docs/endpoints.md)")
+          "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), and a "
+          "program with its arguments. The program is the name of one given here, the file of a "
+          "module, a C++ source (compiled first) or a script. One instance answers each request. "
+          "It replaces an endpoint of quire at that path. May be given again (docs/endpoints.md)")
       ->type_name("\"METHOD /PATH=PROGRAM [ARGUMENT...]\"")
       ->allow_extra_args(false);
   verb->add_flag("--no-endpoints", state->has_no_endpoints,
@@ -204,11 +204,10 @@ Verb add_serve_flags(CLI::App* verb) {
                  "/v1/completions, /v1/responses and /v1/embeddings of OpenAI, /v1/messages and "
                  "/v1/messages/count_tokens of Anthropic, /tokenize, /detokenize and "
                  "/apply-template");
-  verb->add_flag(
-      "--prompt-repair", options.repairs_prompts,
-      "Let the endpoints of quire for conversations move lines of the system prompt in "
-      "which a number, a time, an id or a path changes from turn to turn to the end of the "
-      "prompt, so that the cache finds what follows them; needs a store");
+  verb->add_flag("--prompt-repair", options.repairs_prompts,
+                 "Let the endpoints for conversations move some lines of the system prompt to its "
+                 "end: those in which a number, a time, an id or a path changes from turn to turn. "
+                 "The cache then finds what follows them; needs a store");
   verb->add_flag("--explain-misses", state->tells_misses,
                  "Report to programs why their tokens were not found in the cache, from pages of "
                  "their own tenant alone; the endpoints of quire put it into the usage");
@@ -224,9 +223,10 @@ Verb add_serve_flags(CLI::App* verb) {
                    "(docs/access.md)")
       ->envname("QUIRE_KEYS")
       ->type_name("FILE");
-  verb->add_option("--allow-host", options.allowed_hosts,
-                   "Besides the address and localhost, a name by which clients reach the server "
-                   "(their Host header), as models.example.com. Needs --keys. May be given again")
+  verb->add_option(
+          "--allow-host", options.allowed_hosts,
+          "A name by which clients reach the server (their Host header), in addition to the "
+          "address and localhost, as models.example.com. Needs --keys. May be given again")
       ->type_name("NAME")
       ->allow_extra_args(false);
   verb->add_option("--usage", options.usage_file,
@@ -242,18 +242,18 @@ Verb add_serve_flags(CLI::App* verb) {
   verb->add_option("--tls-key", options.tls_key, "Its private key in PEM, without a password")
       ->envname("QUIRE_TLS_KEY")
       ->type_name("FILE");
-  verb->add_option("--instances", options.instance_count_max,
-                   "Programs at once, until their last word was taken (instance_count_max); shared "
-                   "out among "
-                   "the tenants (docs/limits.md)")
+  verb->add_option(
+          "--instances", options.instance_count_max,
+          "Maximum number of instances, counting those whose output has not been delivered yet "
+          "(instance_count_max); shared out among the tenants (docs/limits.md)")
       ->envname("QUIRE_INSTANCES")
       ->type_name("N")
       ->transform(whole_within(1, 65536))
       ->capture_default_str();
   verb->add_option("--launch-queue", options.waiting_launch_count_max,
-                   "Launches that wait for one of them to go (waiting_launch_count_max), shared "
-                   "out among the "
-                   "tenants; a launch beyond is refused and told when to try again")
+                   "Maximum number of launches that wait for an instance to end "
+                   "(waiting_launch_count_max), shared out among the tenants. Further launches are "
+                   "refused with the time after which to try again")
       ->envname("QUIRE_LAUNCH_QUEUE")
       ->type_name("N")
       ->transform(whole_within(0, 65536))
@@ -266,29 +266,29 @@ Verb add_serve_flags(CLI::App* verb) {
       ->type_name("N")
       ->transform(whole_within(1, 65536))
       ->capture_default_str();
-  verb->add_option("--grace", options.grace_seconds,
-                   "How long a program goes on whose client is gone, unless it is detached or "
-                   "another client attaches; and when the server is told to end")
+  verb->add_option(
+          "--grace", options.grace_seconds,
+          "How long a program goes on after its client is gone, unless it is detached or another "
+          "client attaches; also how long programs go on when the server shuts down")
       ->envname("QUIRE_GRACE")
       ->type_name("S")
       ->check(real_within(0.0, 1e6))
       ->capture_default_str();
   verb->add_option("--keep", options.keep_seconds,
-                   "How long the last words of a detached program wait for a client")
+                   "How long the last output of a detached program waits for a client")
       ->envname("QUIRE_KEEP")
       ->type_name("S")
       ->check(real_within(0.0, 1e6))
       ->capture_default_str();
   verb->add_option("--tenant", state->tenants,
-                   "What all programs of tenant N may have at once, and its share of the "
-                   "device and of the pool of pages: weight:W, instances:N, pages:N, "
-                   "memory:BYTES (what they may grow to), http:N (exchanges), uploads:BYTES "
-                   "and frames:BYTES (of its clients, not complete yet); what it may use in "
-                   "a minute: requests_per_minute (to endpoints), launches_per_minute, "
-                   "tokens_per_minute; each limit of --limit, for every one of them, as "
-                   "token_count_max:1000000; and allow-http, once or more, in place of "
-                   "--allow-http. Each may be left out. May be given again; without it there "
-                   "is tenant 0 alone, which has what is there")
+                   "Limits of tenant N. Its share of the device and of the pool of pages: "
+                   "weight:W. For all its programs together: instances:N, pages:N, memory:BYTES "
+                   "(what they may grow to), http:N (exchanges), uploads:BYTES and frames:BYTES "
+                   "(of its clients, not complete yet). In a minute: requests_per_minute (to "
+                   "endpoints), launches_per_minute, tokens_per_minute. For each of its programs: "
+                   "each limit of --limit, as token_count_max:1000000. allow-http, once or more, "
+                   "takes the place of --allow-http. Each may be left out. May be given again; "
+                   "without it there is tenant 0 alone, without these limits")
       ->type_name("N=weight:W,instances:N,NAME:VALUE,...")
       ->allow_extra_args(false);
   verb->add_option("--compile-memory-max", state->compile_memory,
@@ -334,10 +334,10 @@ Verb add_serve_flags(CLI::App* verb) {
   name_variables(*verb);
   verb->footer(
       R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. The
-server reports on standard error what happens. GET /metrics, /health/live and /health/ready are for who watches it
-(docs/operate.md).
+server reports on standard error what happens. Monitoring uses GET /metrics, /health/live and
+/health/ready (docs/operate.md).
 Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, the rest is stopped; a
-second one stops them at once, a third ends the process. docs/protocol.md is what clients speak, clients/python speaks it.
+second one stops them at once, a third ends the process. docs/protocol.md describes the protocol, clients/python speaks it.
 
 Examples:
   quire serve
@@ -395,8 +395,8 @@ void add_key_file(CLI::App& app, std::string& file) {
 
 Verb add_status(CLI::App& app) {
   auto options = std::make_shared<StatusOptions>();
-  CLI::App* verb =
-      app.add_subcommand("status", "Tell what tenants and programs of a server hold and have used");
+  CLI::App* verb = app.add_subcommand(
+      "status", "Report what tenants and programs of a server hold and have used");
   verb->add_option(
           "--server", options->server,
           "The server, as quire serve printed it: ws://HOST:PORT, or wss://HOST:PORT with TLS")

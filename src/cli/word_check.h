@@ -18,7 +18,7 @@ struct CommandWords {
   std::string program = "quire";
   std::vector<std::string> words;
   std::vector<std::string> after_dashes;
-  // Whom the verb hands what follows "--"; empty: nobody.
+  // Names the receiver of the words after "--"; empty: there is none.
   std::string hands_rest_to;
 };
 
@@ -28,7 +28,7 @@ struct CheckedWords {
   std::size_t value_count = 0;         // Values that stand by their position.
 };
 
-// `parsed` is told what was seen before the first error, too.
+// `parsed` also gets what was seen before the first error.
 Result<void> check_words(const CLI::App& program, const CommandWords& command,
                          CheckedWords& parsed);
 

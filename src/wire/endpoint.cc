@@ -24,7 +24,7 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   std::uint16_t port = 0;
   const auto parsed = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
   if (parsed.ec != std::errc() || parsed.ptr != port_text.data() + port_text.size()) {
-    return wrong("has no port of 0 to 65535 behind the colon");
+    return wrong("has no port of 0 to 65535 after the colon");
   }
   return Endpoint{std::string(host), port};
 }

@@ -97,7 +97,7 @@ TEST(EndToEndWhy, AnInstanceThatIsNotThereAndAFileThatIsNoReportAreTold) {
   for (const auto& [bytes, what] : wrong) {
     const ProcessResult result = run_quire({"kv", "why", folder.write("wrong.json", bytes)});
     EXPECT_EQ(result.exit_code, 1) << bytes;
-    EXPECT_NE(result.err.find("wrong.json is no report"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("wrong.json is not a report"), std::string::npos) << result.err;
     EXPECT_NE(result.err.find(what), std::string::npos) << bytes << "\n" << result.err;
   }
   EXPECT_EQ(run_quire({"kv", "tree", folder.file("none.json")}).exit_code, 3);

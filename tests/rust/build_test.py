@@ -94,7 +94,7 @@ class BuildTest(unittest.TestCase):
         self.assertIn("\"word\" belongs to no option", end.stderr)
 
     def test_what_is_missing_is_named_with_what_installs_it(self):
-        for env, said in [({"RUSTC": "/nowhere/rustc"}, "/nowhere/rustc is no compiler that runs"),
+        for env, said in [({"RUSTC": "/nowhere/rustc"}, "/nowhere/rustc is not a compiler that runs"),
                           ({"RUSTC": str(self.without_target())}, "lacks the standard library for wasm32-wasip1; "
                            "install it with: rustup target add wasm32-wasip1")]:
             end = rust_harness.quire("build", self.project, env=env)

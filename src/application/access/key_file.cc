@@ -29,7 +29,7 @@ Result<void> check_owner(const std::string& path) {
   const bool is_ours = status.st_uid == geteuid() || status.st_uid == 0;
   if (is_ours && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   return Error(ErrorCode::PermissionDenied,
-               "others may change the file of keys " + path + ": chmod 600 it");
+               "other users may change the file of keys " + path + ": chmod 600 it");
 }
 
 Result<Descriptor> lock(const std::string& path) {

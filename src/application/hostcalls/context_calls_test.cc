@@ -80,7 +80,7 @@ TEST_F(ContextCalls, EachEditIsACommandWithTheCountersAsItsResult) {
 
 TEST_F(ContextCalls, RangesEndBehindTheirBegin) {
   EXPECT_EQ(call("context", "drop-range", {context, 3, 2}), minus(ErrorCode::OutOfRange));
-  EXPECT_EQ(state->last_error, "drop_range: begin 3 is behind end 2");
+  EXPECT_EQ(state->last_error, "drop_range: begin 3 is after end 2");
   EXPECT_EQ(call("context", "splice", {context, context, 3, 2}), minus(ErrorCode::OutOfRange));
   EXPECT_FALSE(control.waits());
   EXPECT_GT(call("context", "drop-range", {context, 2, 2}), 0);

@@ -21,7 +21,7 @@ Result<std::int32_t> edit(HostCall& call, GuestHandle context, control::ContextE
 Result<void> check_range(const char* what, std::uint32_t begin, std::uint32_t end) {
   if (begin <= end) return {};
   return Error(ErrorCode::OutOfRange, std::string(what) + ": begin " + std::to_string(begin) +
-                                          " is behind end " + std::to_string(end));
+                                          " is after end " + std::to_string(end));
 }
 
 // A command on the context that nobody waits for.

@@ -149,7 +149,7 @@ std::optional<std::int32_t> FutureTable::end_wait() {
   std::optional<std::int32_t> first;
   for (std::size_t i = 0; i < awaited_.size(); ++i) {
     FutureRecord* record = find_answered(GuestHandle{awaited_[i]});
-    QUIRE_CHECK(record != nullptr, "nobody drops a future while its guest is parked");
+    QUIRE_CHECK(record != nullptr, "no guest drops a future while it is parked");
     record->awaited = false;
     if (record->ready && !first) first = static_cast<std::int32_t>(i);
   }

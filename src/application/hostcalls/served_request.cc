@@ -19,7 +19,7 @@ constexpr std::uint32_t kNoContent = 204;
 constexpr std::uint32_t kNotModified = 304;
 
 Error client_is_gone() {
-  return Error(ErrorCode::Unavailable, "the client is gone: nobody reads the response");
+  return Error(ErrorCode::Unavailable, "the client is gone and does not read the response");
 }
 
 // The length that the head of a response gives its body, taken out of the headers.

@@ -88,7 +88,7 @@ void Admission::begin(control::TenantId tenant) {
 
 void Admission::leave(control::TenantId tenant, std::uint64_t now_ns) {
   if (is_planted(Fault::AdmissionForgets)) return;
-  QUIRE_CHECK(instance_count(tenant) > 0, "nobody is there");
+  QUIRE_CHECK(instance_count(tenant) > 0, "no instance is there");
   there_.give(tenant, 1);
   left_ns_.push_back(now_ns);
   if (left_ns_.size() > kLeftCountMax) left_ns_.pop_front();

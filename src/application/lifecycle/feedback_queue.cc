@@ -36,7 +36,7 @@ void FeedbackQueue::push(TenantId tenant, InstanceId id, std::uint64_t used_ns) 
 }
 
 InstanceId FeedbackQueue::pop() {
-  QUIRE_CHECK(!empty(), "nobody waits for its turn");
+  QUIRE_CHECK(!empty(), "no instance waits for its turn");
   return ++popped_count_ % kOldestEach == 0 ? pop_oldest() : pop_least();
 }
 

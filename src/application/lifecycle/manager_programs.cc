@@ -16,7 +16,7 @@ constexpr std::uint64_t kProgramBytesMax = 64u << 20;  // The runtime's own limi
 
 std::string forgotten(ProgramId program) {
   return "no program " + std::to_string(static_cast<std::uint32_t>(program)) +
-         ": there never was, or others were used since and it was forgotten";
+         ": it was never uploaded, or the server forgot it because other programs were used since";
 }
 
 Result<ProgramId> InstanceManager::Implementation::find_program(const std::string& name,

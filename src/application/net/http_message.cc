@@ -176,9 +176,8 @@ Result<std::optional<Hop>> next_hop(const Hop& hop, const HttpHead& head, bool i
   Hop next = hop;
   next.url = std::move(url).take();
   if (hop.url.is_https && !next.url.is_https) {
-    return Error(
-        ErrorCode::PermissionDenied,
-        "a redirect leads from https to " + text_of(next.url) + ", where others could read along");
+    return Error(ErrorCode::PermissionDenied, "a redirect leads from https to " +
+                                                  text_of(next.url) + ", which is not encrypted");
   }
   const bool becomes_get =
       head.status == 303 ? hop.method != "HEAD" : head.status <= 302 && hop.method == "POST";

@@ -108,8 +108,9 @@ bool Transfer::take_head(HttpHead head) {
   // libcurl undoes what it finds here, asked or not, and "chunked" alone takes no memory.
   for (const HttpHeader& each : head.headers) {
     if (each.name != "transfer-encoding" || each.value == "chunked") continue;
-    fail(Error(ErrorCode::Io, "the server sends a transfer-encoding that nobody asked for: " +
-                                  printable(each.value)));
+    fail(Error(ErrorCode::Io,
+               "the server sends a transfer-encoding that the request did not ask for: " +
+                   printable(each.value)));
     return false;
   }
   remove_header(head.headers, "transfer-encoding");

@@ -330,19 +330,19 @@ Result<CompiledCode> CompileProcess::take(const CompileReply& reply) const {
     return unavailable("gave code of no known kind");
   }
   if (reply.code_bytes > limits_.code_bytes_max) {
-    return unavailable("tells of more code than it may write");
+    return unavailable("announces more code than it may write");
   }
   // It could still change the file, so that only a copy is looked at.
   const auto read_at = [this](std::uint64_t offset, std::span<std::byte> into) -> Result<void> {
     const ssize_t count =
         pread(parts_.code.descriptor(), into.data(), into.size(), static_cast<off_t>(offset));
     if (count == static_cast<ssize_t>(into.size())) return {};
-    return unavailable("wrote less code than it told of");
+    return unavailable("wrote less code than it announced");
   };
   SealedCopy code = TRY(sealed_copy(read_at, 0, reply.code_bytes));
   if (code.digest != reply.digest) {
     return unavailable("gave " + std::to_string(reply.code_bytes) +
-                       " bytes of code whose digest is not the one that it told of");
+                       " bytes of code whose digest is not the one that it announced");
   }
   return CompiledCode{reply.effort, std::move(code.file)};
 }

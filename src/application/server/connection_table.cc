@@ -135,7 +135,7 @@ void ConnectionTable::request_over(ConnectionId id) {
   Entry& entry = entry_of(id);
   QUIRE_CHECK(
       entry.state == State::Head || entry.state == State::Idle || entry.state == State::Busy,
-      "an open connection that is no WebSocket");
+      "an open connection that is not a WebSocket");
   enter(id, entry, State::Idle);
 }
 

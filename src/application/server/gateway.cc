@@ -132,7 +132,7 @@ bool Gateway::turn_shutdown() {
   if (now_ns < stage_deadline_ns_) return false;
   parts_.tell({"output_lost",
                Severity::Warning,
-               "the last words of " + instances + " were not taken by their clients",
+               "the last output of " + instances + " was not taken by their clients",
                {{"instances", std::uint64_t{count}}}});
   clients_.discard_all();
   endpoints_.discard_all();

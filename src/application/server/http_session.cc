@@ -586,8 +586,8 @@ void HttpSession::all_written() {
   }
 }
 
-// Closing a socket with unread bytes would take back the answer. Of TLS the records are not opened: OpenSSL takes
-// no more of them after its own end.
+// Closing a socket with unread bytes would take back the answer. TLS records are discarded unread,
+// because OpenSSL reads none after it has sent its own end.
 void HttpSession::discard_rest() {
   if (is_reading_) return;
   is_reading_ = true;

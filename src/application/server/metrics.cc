@@ -67,10 +67,10 @@ void add_requests(MetricsText& page, const ServerSnapshot& snapshot,
   page.gauge("quire_connections", "Connections of clients now.", snapshot.connection_count);
   page.family(
       "quire_connections_shed_total", "counter",
-      "Connections that lost their place to others, or got none, by why: stranger_idle and "
-      "stranger_head (no known key, between requests and in a head), keyed_idle (a known "
-      "key, between requests), address (more without a known key than an address may have), "
-      "reserve (above --connections, without a key that may operate), full.");
+      "Connections that were closed or refused because there were too many, by reason. Without a "
+      "known key: stranger_idle (between requests), stranger_head (in a head), address (more than "
+      "an address may have). With a known key: keyed_idle (between requests). For all: reserve "
+      "(above --connections, without a key that may operate), full.");
   for (std::size_t i = 0; i < kShedReasonCount; ++i) {
     page.sample({{"reason", kShedReasonNames[i]}}, snapshot.shed_counts[i]);
   }
@@ -108,7 +108,8 @@ void add_model_work(MetricsText& page, const control::ControlStatistics& control
                "Tokens drawn, and distributions given to programs that draw themselves.",
                control.generated_token_count);
   page.counter("quire_computed_tokens_total", "Tokens that the model computed.", control.row_count);
-  page.counter("quire_num_preemptions_total", "Contexts that gave their pages up to others.",
+  page.counter("quire_num_preemptions_total",
+               "Contexts that were suspended so that other contexts got their pages.",
                control.suspension_count);
   page.counter("quire_recomputed_tokens_total", "Tokens that were computed again after that.",
                control.lost_token_count);

@@ -49,7 +49,7 @@ Result<void> ServiceManager::tell(const std::string& state) const {
   const ssize_t sent = sendto(descriptor_.get(), state.data(), state.size(), MSG_NOSIGNAL,
                               reinterpret_cast<const sockaddr*>(&to), bytes);
   if (sent == static_cast<ssize_t>(state.size())) return {};
-  return Error(ErrorCode::Io, "the service manager was not told " + state +
+  return Error(ErrorCode::Io, "the service manager did not receive " + state +
                                   " (NOTIFY_SOCKET): " + std::strerror(errno));
 }
 

@@ -191,7 +191,7 @@ void Context::note_away() {
 
 // It is back without all that it had: `head` names what it lacks. Takes over the hold on the name.
 void Context::keep_away_head(NodeId head, std::uint32_t count) {
-  // One that it kept before goes deeper.
+  // The head that it already keeps names a longer chain than this one, so keep that.
   if (away_.head != kNoNode || count == chain_.page_count()) return cache().drop_name(head);
   away_.head = head;
   away_.head_count = count;

@@ -270,9 +270,9 @@ void Controller::submit(Command command) {
     dispatcher_.answer(instance->id, future, instance->lost->copy());
     return;
   }
-  // Only where somebody can be told: a command without a future would be lost in silence, and what
-  // it was to make with it. Whoever sends such has counted it (GuestState::check_pending), without
-  // what it gave back or no longer waits for, which still counts here.
+  // Refuse only commands that have a future, because only their sender gets the error. A command
+  // without one has passed the sender's own limit (GuestState::check_pending). Its count is lower
+  // than ours: it leaves out commands that give something back and dropped futures.
   const std::uint32_t pending = instance->unfinished.count();
   if (pending >= instance->limits.pending_command_count_max && future != kNoFuture &&
       !needs_any(command.body, needs::GivesBack)) {

@@ -20,7 +20,7 @@ MissRecord* MissLog::find(std::uint64_t number) {
 }
 
 std::uint64_t MissLog::note(std::uint64_t last, MissRecord record) {
-  QUIRE_CHECK(is_on(), "nobody wants to know");
+  QUIRE_CHECK(is_on(), "the log is off");
   if (MissRecord* before = find(last)) {
     if (before->token_count == 0 && before->page == record.page) {
       // Nothing was computed yet: the last look is the one that counts.

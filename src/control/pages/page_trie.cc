@@ -130,7 +130,8 @@ std::uint64_t PageTrie::cut(std::uint64_t hash) const {
   return options_.hash_bits == 64 ? hash : hash & ((std::uint64_t{1} << options_.hash_bits) - 1);
 }
 
-// Of a node that nothing is known of: from which those below it descend.
+// Returns the hash of a root or an opaque node, which has no content to hash. The hashes of its
+// descendants start from it.
 std::uint64_t PageTrie::own_hash(NodeId node) const {
   return cut(mix(options_.hash_key ^ kMixSecond, static_cast<std::uint64_t>(node) ^ kMixFirst));
 }

@@ -70,9 +70,9 @@ bool PageRoom::others_may_free() const {
   return false;
 }
 
-// Where others go on they give pages back, so one that waits for them is refused only where this
-// turn built nothing; and, for having waited long, where no turn did for a while: a program that
-// computes between its passes leaves turns with nothing to build.
+// An operation that waits for pages is refused only if this turn built no batch, because running
+// work may give pages back. If it has waited too long, it is refused only if no recent turn built
+// one either: a program that computes between its passes leaves turns empty.
 Operation* PageRoom::take_refused(bool disk_may_free) {
   if (waiters_.empty()) return nullptr;
   const std::uint64_t now_ns = table_.clock.now_ns();

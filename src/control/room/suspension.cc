@@ -150,8 +150,9 @@ bool PageRoom::has_searched_for(const Operation& operation) const {
          vain_search_.below_high <= importance.below_high;
 }
 
-// Only where it was as good as one for any other operation of the instance: its own context and
-// child are left out, of which the first is out of the question as long as it is waited for.
+// Remembers a failed search only if every other operation of this instance would have searched the
+// same contexts. A search skips the operation's own context and child. Skipping the context makes
+// no difference while an operation waits for it, because such a context is never suspended.
 void PageRoom::note_search(const Operation& operation) {
   const bool leaves_out_others = operation.child != nullptr || (operation.context != nullptr &&
                                                                 !is_waited_for(*operation.context));

@@ -24,7 +24,8 @@ std::uint32_t DispatchTimer::command_count_max() const {
   return std::numeric_limits<std::uint32_t>::max();
 }
 
-// The next tick that is not over yet: one that found the device busy is.
+// Returns the next tick of the policy's clock. Ticks that passed while the device was busy are
+// skipped.
 std::uint64_t DispatchTimer::next_due_ns(std::uint64_t now_ns) const {
   if (policy_.kind == DispatchKind::KOnly) return now_ns + kCountWaitNsMax;
   return (now_ns + policy_.period_ns - 1) / policy_.period_ns * policy_.period_ns;

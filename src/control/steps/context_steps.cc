@@ -41,8 +41,8 @@ bool cuts_queue_only(const ContextEdit& cut, const Context& context) {
   return cut.kind == ContextEditKind::Truncate && cut.count <= queued;
 }
 
-// A cut goes without what it cuts; anything else needs what was written to be there. But what was
-// swapped comes back before anything that changes it.
+// A context without its pages can be truncated or rewound as it is. Every other change needs the
+// written tokens back in the pool first, and swapped pages come back before any change.
 bool needs_whole(const Operation& operation) {
   if (!needs_any(operation, needs::Whole)) return false;
   const auto* cut = std::get_if<ContextEdit>(&operation.body);

@@ -102,7 +102,7 @@ void DrawSteps::masks_ready(Operation& operation) {
   tools_.table.wakeup.notify();
 }
 
-// What would need a page of another's, or a longer context, is no draft: it is a guess.
+// Drafts are guesses, so drop those that would need another program's page or a longer context.
 std::uint32_t DrawSteps::choose_drafts(Operation& operation, std::uint32_t queued) {
   if (operation.read == nullptr || operation.read->drafts.empty()) return 0;
   std::vector<TokenId>& drafts = operation.read->drafts;

@@ -1,11 +1,12 @@
 #pragma once
-// MatcherJobs runs what matchers do, on a thread of its own: a mask takes tens of microseconds
-// mostly, and a hostile grammar's 20 ms, for which neither the engine nor a step of the device
-// waits.
+// MatcherJobs runs the work of matchers on a thread of its own. Most masks take tens of
+// microseconds, but a hostile grammar's can take 20 ms. Neither the engine nor the device waits for
+// them.
 //
-// The thread has a few jobs at a time; the others wait here and tenants take turns, so that whoever
-// has slow grammars delays no other tenant's masks by more than those few. What one tenant asked
-// goes in the order in which it asked: so what is started on a matcher takes effect in that order.
+// The thread has a few jobs at a time; the other jobs wait here and tenants take turns, so that a
+// tenant with slow grammars delays no other tenant's masks by more than those few. What one tenant
+// asked goes in the order in which it asked: so what is started on a matcher takes effect in that
+// order.
 //
 // Owns     what waits, and what is to be done on the engine's thread after each job.
 // Thread   engine thread; the work itself on the matchers' thread, which alone touches what a

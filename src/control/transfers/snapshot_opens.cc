@@ -51,7 +51,7 @@ SnapshotOpens::Open& SnapshotOpens::open_of(Operation& operation) {
 
 void SnapshotOpens::abandon(Operation& operation) {
   const auto found = opens_.find(operation.age);
-  // One that waits is cleared away by what it waits for.
+  // An open that waits is erased when the answer arrives that it waits for.
   if (found != opens_.end() && !found->second->waits) forget(operation);
 }
 

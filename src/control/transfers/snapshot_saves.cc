@@ -106,7 +106,8 @@ void SnapshotSaves::abandon(const Operation& operation) {
   });
   if (found == saves_.end()) return;
   const Save& save = *found->second;
-  // One that waits is cleared away by what it waits for; for a batch to come, nobody would ask.
+  // A save that waits for the disk or for the batch under way is erased when that answer arrives.
+  // One that only waits to be put into the next batch is erased here, because no answer will come.
   if (save.waits_for_disk || save.reading_count > 0 || save.reads_tail) return;
   if (save.options.ticket != store::kNoTicket) disk_.release(save.options.ticket);
   erase(found);

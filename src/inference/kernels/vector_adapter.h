@@ -87,6 +87,8 @@ void adapter_shrink(VectorElement element, const ShrinkTask& task) {
       return shrink_numbers<L, VectorElement::F16>(task);
     case VectorElement::BF16:
       return shrink_numbers<L, VectorElement::BF16>(task);
+    case VectorElement::Q8:  // No adapter has such numbers.
+      return;
   }
 }
 
@@ -145,6 +147,8 @@ void adapter_expand(VectorElement element, const ExpandTask& task) {
       return expand_numbers<L, VectorElement::F16>(task);
     case VectorElement::BF16:
       return expand_numbers<L, VectorElement::BF16>(task);
+    case VectorElement::Q8:
+      return;
   }
 }
 

@@ -210,7 +210,7 @@ Error ModelStore::no_such_model(const std::string& name) const {
   text +=
       "; `quire model add " + fetched + "` fetches " + (fetched == name ? "it" : "the default one");
   if (fetched == kDefaultModel) text += " (in a clone, `make model` does too)";
-  return Error(ErrorCode::NotFound, text + ", and `quire model add --help` tells of others");
+  return Error(ErrorCode::NotFound, text + ", and `quire model add --help` shows other sources");
 }
 
 // The file or folder that holds the model.

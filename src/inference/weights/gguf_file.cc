@@ -354,7 +354,7 @@ Result<void> GgufReader::place_tensors(GgufFile& file) const {
     const std::string field = "tensor " + in_quotes(tensor.name);
     if (tensor.offset % alignment != 0) {
       return corrupted(position_, field + " offset " + std::to_string(tensor.offset) +
-                                      " is no multiple of the alignment " +
+                                      " is not a multiple of the alignment " +
                                       std::to_string(alignment));
     }
     const std::uint64_t data_bytes =

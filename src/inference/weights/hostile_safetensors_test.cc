@@ -113,7 +113,7 @@ TEST(HostileSafetensors, ChecksTypesInTheHeader) {
         R"({"dtype":"F32","shape":[1]})"}) {
     EXPECT_FALSE(parse(described(description, 4)).ok()) << description;
   }
-  expect_refused(safetensors_with_header("[]", ""), ErrorCode::Corrupted, "is no object");
+  expect_refused(safetensors_with_header("[]", ""), ErrorCode::Corrupted, "is not an object");
 }
 
 TEST(HostileSafetensors, RefusesRepeatedKeysAndDeepNesting) {
@@ -175,8 +175,8 @@ TEST_F(ShardedCheckpoint, DoesNotLeaveItsFolder) {
   expect_index_refused(R"({"a":"/etc/passwd"})", "no name of a .safetensors file");
   expect_index_refused(R"({"a":"one.safetensors\u0000.safetensors"})", "no name of a");
   expect_index_refused(R"({"a":7})", "no name of a .safetensors file");
-  expect_index_refused(R"({})", "is no object with members");
-  expect_index_refused(R"([])", "is no object with members");
+  expect_index_refused(R"({})", "is not an object with members");
+  expect_index_refused(R"([])", "is not an object with members");
 }
 
 TEST_F(ShardedCheckpoint, SaysThatWeightsAreMissing) {

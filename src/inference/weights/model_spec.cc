@@ -37,7 +37,8 @@ Result<void> check_heads(const ModelSpec& spec) {
   }
   if (spec.head_count % spec.kv_head_count != 0) {
     return corrupted("head count " + std::to_string(spec.head_count) +
-                     " is no multiple of the kv head count " + std::to_string(spec.kv_head_count));
+                     " is not a multiple of the kv head count " +
+                     std::to_string(spec.kv_head_count));
   }
   if (spec.head_count / spec.kv_head_count > kGroupCountMax) {
     return not_supported(std::to_string(spec.head_count / spec.kv_head_count) +

@@ -25,14 +25,14 @@ Result<std::vector<std::uint64_t>> unsigned_list(const JsonObject& object, const
                                                  std::size_t count_max) {
   const Json* list = object.find(key);
   if (list == nullptr || !list->is_array() || list->size() > count_max) {
-    return corrupted_at(object.where(), std::string("\"") + key + "\" is no list of at most " +
+    return corrupted_at(object.where(), std::string("\"") + key + "\" is not a list of at most " +
                                             std::to_string(count_max) + " numbers");
   }
   std::vector<std::uint64_t> numbers;
   for (const Json& each : *list) {
     if (!each.is_number_unsigned()) {
       return corrupted_at(object.where(), std::string("\"") + key + "\" holds " + each.type_name() +
-                                              " that is no integer of at least 0");
+                                              " that is not an integer of at least 0");
     }
     numbers.push_back(each.get<std::uint64_t>());
   }
@@ -43,7 +43,7 @@ Result<std::vector<std::uint64_t>> unsigned_list(const JsonObject& object, const
 Result<SafetensorsTensor> parse_tensor(const std::string& name, const Json& json,
                                        const std::string& source_name, std::uint64_t data_bytes) {
   const std::string where = source_name + ": tensor " + in_quotes(name);
-  if (!json.is_object()) return corrupted_at(where, "its description is no object");
+  if (!json.is_object()) return corrupted_at(where, "its description is not an object");
   const JsonObject object(json, where);
   SafetensorsTensor tensor;
   tensor.name = name;
@@ -123,7 +123,8 @@ Result<SafetensorsFile> SafetensorsFile::parse(std::shared_ptr<const ByteSource>
   TRY(source->read(0, std::as_writable_bytes(std::span(&header_bytes, 1))));
   const std::uint64_t data_offset = kLengthBytes + header_bytes;
   const std::uint64_t data_bytes = source->bytes() - data_offset;
-  if (!header.is_object()) return corrupted_at(source->name(), "byte 8: the header is no object");
+  if (!header.is_object())
+    return corrupted_at(source->name(), "byte 8: the header is not an object");
   if (header.size() > kSafetensorsTensorCountMax) {
     return Error(ErrorCode::TooLarge, source->name() + ": " + std::to_string(header.size()) +
                                           " tensors; at most " +

@@ -13,18 +13,19 @@ namespace {
 Result<std::map<std::string, std::string>> read_index(const std::string& path) {
   const std::string text = TRY(read_file(path, kSafetensorsIndexBytesMax));
   const Json json = TRY(parse_json(text, path));
-  if (!json.is_object()) return corrupted_at(path, "the index is no JSON object");
+  if (!json.is_object()) return corrupted_at(path, "the index is not a JSON object");
   const Json* map = JsonObject(json, path).find("weight_map");
   if (map == nullptr || !map->is_object() || map->empty()) {
-    return corrupted_at(path, "\"weight_map\" is no object with members");
+    return corrupted_at(path, "\"weight_map\" is not an object with members");
   }
   std::map<std::string, std::string> shards;
   for (const auto& [tensor, file] : map->items()) {
     const std::string name = file.is_string() ? file.get<std::string>() : std::string();
     if (!name.ends_with(".safetensors") || name.find('/') != std::string::npos ||
         name.find('\0') != std::string::npos) {
-      return corrupted_at(path, "tensor " + in_quotes(tensor) + " lies in " + in_quotes(name) +
-                                    ", which is no name of a .safetensors file beside the index");
+      return corrupted_at(path,
+                          "tensor " + in_quotes(tensor) + " lies in " + in_quotes(name) +
+                              ", which is not the name of a .safetensors file beside the index");
     }
     shards.emplace(tensor, name);
   }

@@ -30,7 +30,7 @@ struct SandboxOptions {
   lifecycle::UsageSink* usage = nullptr;  // Outlives the application. Null: no accounts.
 };
 
-// What an application stands on: a control layer and the way its answers come.
+// An application stands on a control layer and the way its answers come.
 struct ApplicationBase {
   control::ControlPort& control;
   lifecycle::AnswerInbox& answers;

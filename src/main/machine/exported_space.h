@@ -1,6 +1,6 @@
 #pragma once
-// What an exported snapshot says that its pages are of: known before it is imported, so that no
-// model is needed to import it. The import itself checks the whole file again.
+// Reads what the pages of an exported snapshot belong to, before it is imported, so that the import
+// needs no model. The import itself checks the whole file again.
 //
 // Thread   any.
 // Errors   Corrupted for a file that begins otherwise; NotFound, Io.

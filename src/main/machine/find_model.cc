@@ -1,4 +1,4 @@
-// What machine.h offers without an engine: finding a model, and its text codec.
+// This file has the part of machine.h that needs no engine: finding a model, and its text codec.
 #include <filesystem>
 #include <system_error>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where what can be made again lies, and what comes with quire for its machine. Models lie in the
+// Folders of things that can be made again, and of those that come with quire. Models lie in the
 // data folder (inference/model_store).
 #include <cstdlib>
 #include <filesystem>

@@ -70,7 +70,7 @@ void HostGenerator::start(const DrawRule& rule, std::uint64_t seed, StopOptions 
 }
 
 void HostGenerator::begin_step() {
-  QUIRE_CHECK(!ended(), "a step behind the end");
+  QUIRE_CHECK(!ended(), "a step after the end");
   if (!is_greedy(*draw_.rule) && !next_random_) next_random_ = random_.uniform();
   step_ = instance_.ask(
       control::ContextDraw{.context = context_,

@@ -43,7 +43,7 @@ Result<void> check_private(const std::string& path) {
   std::snprintf(text, sizeof text, "%04o", static_cast<unsigned>(mode));
   return Error(ErrorCode::PermissionDenied,
                "the sharing secret " + path + " has mode " + text +
-                   ", so others may read or change it: chmod 600 it, or, if somebody did, export "
+                   ", so other users may read or change it: chmod 600 it. If a user did, export "
                    "the snapshots, move the store away and import them");
 }
 

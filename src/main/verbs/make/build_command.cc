@@ -33,8 +33,8 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-// The precompiled header for these sources, or an empty path. It was made with the flags of guest_flags.rsp alone, so
-// a build with others goes without it.
+// The precompiled header for these sources, or an empty path. It was made with the flags of
+// guest_flags.rsp alone, so a build with other flags does not use it.
 std::string find_header(const cli::BuildOptions& options, const SdkLocation& sdk,
                         const std::string& compiler) {
   if (options.debug || !options.flags.empty()) return "";

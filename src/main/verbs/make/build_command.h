@@ -10,9 +10,9 @@
 
 namespace quire {
 
-// Builds, says on standard error what went wrong, and returns the exit code of cli/exit_code.h:
-// Ok, Missing (a source, the compiler, a library or the SDK is not there), Failed (it does not
-// compile or link).
+// Builds, and reports errors on standard error. Returns an exit code of cli/exit_code.h: Ok,
+// Missing (a source, the compiler, a library or the SDK is not there), Failed (it does not compile
+// or link).
 int build_command(const cli::BuildOptions& options);
 
 // The last step, after the linker (main/modules/finish_module.h): what the linker made becomes the

@@ -92,7 +92,7 @@ Result<RustTools> find_tools(const std::string& folder) {
                  std::string("no rustc was found; install it with ") + kAdvice);
   }
   const std::string version = line_of(in_folder(folder, {usual, "--version"}));
-  if (version.empty()) return Error(ErrorCode::NotFound, usual + " is no compiler that runs");
+  if (version.empty()) return Error(ErrorCode::NotFound, usual + " is not a compiler that runs");
   return Error(ErrorCode::NotFound, version + " (" + usual + ") lacks the standard library for " +
                                         kTarget + "; install it with: rustup target add " +
                                         kTarget);

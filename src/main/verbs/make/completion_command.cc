@@ -64,7 +64,7 @@ end
 complete -c quire -f -a '(__quire_complete)'
 )";
 
-// Those that cannot be listed are left out: there is nobody to tell.
+// Programs that cannot be listed are left out, because no user would see the error.
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   const Result<std::string> folder = inference::data_folder_from_environment();

@@ -11,7 +11,7 @@ const char* completion_script(cli::Shell shell);
 // Prints the script. Returns an exit code of cli/exit_code.h.
 int completion_command(const cli::CompletionOptions& options);
 
-// Not for people: what a script calls, with the words behind "quire" up to the cursor.
+// Not for people: scripts of shells call it, with the words after "quire" up to the cursor.
 inline constexpr std::string_view kCompleteVerb = "complete-words";
 // Prints a line for each word that may stand there, with a tab and what it is, and ":files" and ":folders" where
 // the shell adds those.

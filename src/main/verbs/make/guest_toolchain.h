@@ -16,7 +16,7 @@ inline constexpr const char* kGuestPackages =
 // to install.
 Result<std::string> find_guest_compiler(const std::string& wanted);
 
-// What comes before a program's own flags and sources.
+// The flags that come before a program's own flags and sources.
 std::vector<std::string> guest_command(const std::string& compiler, const SdkLocation& sdk);
 
 // Whether the compiler makes a module of the smallest program: it has a linker, a C and a C++

@@ -1,5 +1,6 @@
 #pragma once
-// What `make install` puts beside the program and only the program knows: manual pages, and the completions of shells.
+// Writes the files that `make install` installs and only the program knows: manual pages, and the
+// completions of shells.
 #include <string>
 #include <string_view>
 

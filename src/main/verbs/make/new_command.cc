@@ -148,7 +148,7 @@ int new_command(const cli::NewOptions& options) {
   using cli::ExitCode;
   if (!is_name(options.name)) {
     return fail(ExitCode::Usage, "\"" + options.name +
-                                     "\" is no name: letters, digits, '_' and '-', a letter "
+                                     "\" is not a name: letters, digits, '_' and '-', a letter "
                                      "first, at most " +
                                      std::to_string(kNameBytesMax));
   }

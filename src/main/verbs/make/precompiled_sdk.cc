@@ -28,7 +28,8 @@ constexpr const char* kObjectFile = "quire.o";
 constexpr const char* kProgramLevel[] = {"-O0", "-fno-lto"};
 constexpr const char* kSdkLevel = "-O1";
 
-// Which header: of `quire build` alone, or of `quire run` with the code of its functions beside it.
+// Names the header: of `quire build` alone, or of `quire run` with the code of its functions beside
+// it.
 enum class Kind : std::uint8_t { Header, HeaderAndObject };
 
 struct Recipe {
@@ -75,7 +76,8 @@ Result<std::string> name_of_entry(const Recipe& recipe) {
   return entry_name(text);
 }
 
-// Of what the compiler read: all outside of the SDK, whose bytes are in the name of the entry.
+// Returns the files that the compiler read outside of the SDK. The name of the entry has the bytes
+// of the SDK.
 std::vector<Input> inputs_outside(const SdkLocation& sdk, const std::string& dependencies) {
   std::vector<Input> inputs;
   const std::vector<std::string> folders = sdk.include_folders();

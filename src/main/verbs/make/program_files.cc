@@ -21,7 +21,7 @@ constexpr const char* kModuleEnding = ".wasm";
 
 constexpr std::string_view kModuleStart{"\0asm", 4};
 
-// What a file that is not a module may be, by its name.
+// The kinds of a file that is not a module, by its name.
 std::string source_advice(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
   const std::string module = path.stem().string() + ".wasm";

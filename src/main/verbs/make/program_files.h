@@ -23,7 +23,7 @@ bool has_modules(const std::string& folder);
 using ProgramFiles = std::map<std::string, std::string>;  // Path by name.
 
 // Modules, and those in folders: `chat.wasm` is "chat". Errors: NotFound; AlreadyExists where two
-// have one name; InvalidArgument for what is no name.
+// have one name; InvalidArgument for an invalid name.
 Result<ProgramFiles> find_programs(const std::vector<std::string>& paths);
 
 struct NamedProgram {
@@ -31,7 +31,7 @@ struct NamedProgram {
   lifecycle::ProgramId id{};
   Digest digest{};  // Of the module.
 };
-// Errors are the file's or the module's and tell the path.
+// Errors are the file's or the module's and have the path.
 Result<std::vector<NamedProgram>> load_programs(const ProgramFiles& files,
                                                 lifecycle::InstanceManager& manager);
 

@@ -1,8 +1,7 @@
 #pragma once
 // The texts of the projects that `quire new` makes. In each, NAME is the project's name, QUIRE_PATH
-// the program that made it, RUST_SDK the folder of the crate, MAIN_FILE the program's source,
-// EDITOR_FILE what tells editors of the types, RUN_FLAGS and EXAMPLE_ARGUMENTS those of its
-// template.
+// the program that made it, RUST_SDK the folder of the crate, MAIN_FILE the program's source.
+// EDITOR_FILE gives editors the types. RUN_FLAGS and EXAMPLE_ARGUMENTS are those of its template.
 //
 // Thread   any; constants.
 #include <cstdint>
@@ -28,11 +27,11 @@ struct ProjectFile {
   std::string_view text;
 };
 
-// What is the same for all projects of a language.
+// The parts that are the same for all projects of a language.
 struct ProjectTexts {
   std::string_view main_file;           // Where the program's source is.
   std::string_view editor_file;         // Empty: the language has none.
-  std::span<const ProjectFile> filled;  // The words above stand for others in them.
+  std::span<const ProjectFile> filled;  // The words above are placeholders in them.
   std::span<const ProjectFile> copied;  // Written as they are.
 };
 

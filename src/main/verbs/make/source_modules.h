@@ -6,8 +6,8 @@
 //
 // Owns     nothing; the modules lie in the folder that it is given.
 // Thread   the main thread; waits for the compiler, whose messages reach the user.
-// Errors   AlreadyExists for two programs of one name; InvalidArgument for what is no name, and for
-// a source that was not
+// Errors AlreadyExists for two programs of one name; InvalidArgument for an invalid name, and for a
+// source that was not
 //          built, after the reason was printed.
 #include <filesystem>
 #include <map>

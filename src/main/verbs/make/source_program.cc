@@ -36,7 +36,7 @@ constexpr const char* kFolder = "programs";
 constexpr const char* kModuleFile = "program.wasm";
 constexpr const char* kMessagesFile = "messages";
 
-// What is the same for each compilation of one run of quire.
+// The values that are the same for each compilation of one run of quire.
 struct Toolchain {
   SdkLocation sdk;
   std::string compiler;
@@ -60,7 +60,7 @@ Result<Toolchain> find_toolchain(const std::string& source) {
   return found;
 }
 
-// What the compiler and the linker said, and how they ended.
+// The output of the compiler and of the linker, and how they ended.
 struct Compiled {
   int exit_code = 0;
   std::string messages;

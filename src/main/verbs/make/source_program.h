@@ -18,8 +18,8 @@ bool is_program_source(const std::string& path);
 // cli/exit_code.h, as build_command() does.
 int build_for_run(const std::string& source, const std::string& module);
 
-// The files of which build_for_run() made a module: the source, and what it includes besides the SDK as far as
-// that is known.
+// The files of which build_for_run() made a module: the source, and what it includes outside the
+// SDK as far as that is known.
 std::vector<std::string> files_of_program(const std::string& source);
 
 }  // namespace quire

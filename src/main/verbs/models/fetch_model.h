@@ -17,8 +17,8 @@ Result<inference::StoredModel> add_model(const inference::ModelStore& store,
                                          const Clock& clock);
 
 // If the model that `model` names (empty: the default one) is not here, and `quire model add` knows it by
-// name, and a person sits at the terminal: asks once whether to fetch it, and does. Whoever looks for the
-// model next finds it, or says how to get it.
+// name, and a person sits at the terminal: asks once whether to fetch it, and does. The next search
+// for the model finds it, or its error states how to get it.
 Result<void> offer_model(const std::string& model, const Clock& clock);
 
 }  // namespace quire

@@ -1,7 +1,7 @@
 #pragma once
-// What it takes to bring pages back from another tier, and to compute them, on this machine with
-// this model: an engine computes prompts that do not fit its pool together, and brings them back
-// from disk in turn.
+// Measures what it takes to bring pages back from another tier, and to compute them, on this
+// machine with this model. An engine computes prompts that do not fit its pool together, and brings
+// them back from disk in turn.
 //
 // Thread   the main thread; builds and ends an engine of its own.
 // Errors   of building an engine; NotSupported for one without pages.

@@ -63,7 +63,7 @@ Result<T> explained(Result<T> result, SnapshotStore& store, const std::string& t
 Result<int> list(Work& work) {
   Result<std::unique_ptr<SnapshotStore>> opened = work.open();
   if (!opened.ok()) {
-    // Nobody has saved anything yet, which is no error where no folder was named.
+    // No program has saved anything yet, which is not an error if no folder was named.
     if (opened.error().code() != ErrorCode::NotFound || !work.options.store_folder.empty()) {
       return std::move(opened).take_error();
     }
@@ -160,7 +160,7 @@ struct Unusable {
   std::string reason;
 };
 
-// Which of the tenant's snapshots the damage is in.
+// Lists the tenant's snapshots that have the damage.
 Result<std::vector<Unusable>> find_unusable(SnapshotStore& store, const std::string& tenant,
                                             const std::vector<store::Damage>& damages) {
   std::vector<Unusable> unusable;

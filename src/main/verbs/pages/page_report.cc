@@ -118,7 +118,7 @@ Result<void> PageReport::write(const std::string& path, const ReportedPrograms& 
 Result<SavedReport> read_report(const std::string& path) {
   const std::string bytes = TRY(read_file(path, kReportBytesMax));
   const auto wrong = [&path](const std::string& what) {
-    return Error(ErrorCode::Corrupted, path + " is no report of --kv-report: " + what);
+    return Error(ErrorCode::Corrupted, path + " is not a report of --kv-report: " + what);
   };
   const Result<Json> parsed = parse_json(bytes, "its text");
   if (!parsed.ok()) return wrong(std::string(parsed.error().message()));

@@ -1,10 +1,10 @@
 #pragma once
-// What a command tells of its pages in the end: the page graph, tokens saved and why not more; both
-// in a file (--kv-report) for `quire kv tree` and `quire kv why`.
+// A command reports its pages in the end: the page graph, tokens saved and why not more. Both go to
+// a file (--kv-report) for `quire kv tree` and `quire kv why`.
 //
 // Owns     what was seen of the pages while the programs ran.
 // Thread   the engine thread, which here is the main thread.
-// Errors   Io for a file that cannot be written; Corrupted for one that is no such report.
+// Errors Io for a file that cannot be written; Corrupted for one that is not such a report.
 #include <span>
 #include <string>
 
@@ -39,7 +39,7 @@ class PageReport {
 // Whether write() could write there, asked before there is anything to lose.
 Result<void> check_report_file(const std::string& path);
 
-// What write() wrote.
+// Reads what write() wrote.
 struct SavedReport {
   std::string tree_text;
   std::string tree_dot;

@@ -1,5 +1,5 @@
 #pragma once
-// The instances that a command tells of, and what each had done when it ended.
+// The instances that a command reports, and what each had done when it ended.
 //
 // Thread   any; plain values.
 #include <cstddef>
@@ -23,7 +23,7 @@ class ReportedPrograms {
   void note(control::InstanceId instance, const control::InstanceStatistics& statistics) {
     statistics_.insert_or_assign(number_of(instance), statistics);
   }
-  // Of each that was noted, by number.
+  // The statistics of each instance that was noted, by number.
   const std::map<std::size_t, control::InstanceStatistics>& statistics() const {
     return statistics_;
   }

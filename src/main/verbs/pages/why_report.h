@@ -1,8 +1,8 @@
 #pragma once
-// What each program of a run saved and why not more, for people (why_text), for programs (JSON),
-// and back from a file that --kv-report wrote.
+// WhyReport has the tokens that each program of a run saved, and why not more: for people
+// (why_text), for programs (JSON), and back from a file that --kv-report wrote.
 //
-// For whoever runs the engine: reasons tell what other tenants hold.
+// It is for the operator of the engine, because reasons show what other tenants hold.
 //
 // Thread   any; plain values.
 // Errors   of read_why_report: Corrupted, naming the first field that is not as it must be.

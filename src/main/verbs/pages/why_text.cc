@@ -64,7 +64,7 @@ std::string reason_text(const WhyMiss& miss) {
   switch (miss.why.reason) {
     case MissReason::NeverSeen:
       return miss.page == 0 ? "never seen: no page begins a context yet"
-                            : "never seen: nothing is known behind the page before it";
+                            : "never seen: nothing is known after the page before it";
     case MissReason::Differs:
       return differs_text(miss);
     case MissReason::Evicted:

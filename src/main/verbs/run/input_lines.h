@@ -9,7 +9,7 @@
 
 namespace quire {
 
-// Who waits for more than lines looks at them so often.
+// A caller that waits for more than lines looks at them this often.
 inline constexpr std::chrono::milliseconds kInputPeriod{10};
 
 class InputLines {

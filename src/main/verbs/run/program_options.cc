@@ -30,7 +30,7 @@ std::optional<DeclaredOptions> options_if_known(const std::string& file) {
   return options.ok() ? std::move(options).take() : std::nullopt;
 }
 
-// What the user calls the program.
+// The name by which the user calls the program.
 const std::string& name_of(const cli::RunOptions& run) {
   return run.source.empty() ? run.program : run.source;
 }

@@ -27,7 +27,7 @@ Result<ReceivedFiles> ReceivedFiles::open(const std::string& folder) {
   std::filesystem::create_directories(folder, error);
   if (error) return Error(ErrorCode::Io, folder + ": cannot be made: " + error.message());
   if (!std::filesystem::is_directory(folder, error)) {
-    return Error(ErrorCode::InvalidArgument, folder + " is no folder");
+    return Error(ErrorCode::InvalidArgument, folder + " is not a folder");
   }
   return ReceivedFiles(folder);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What the programs of one `quire run` are given: the arguments behind "--", or those of each line
-// of the file that --each names.
+// The arguments of the programs of one `quire run`: those after "--", or those of each line of the
+// file that --each names.
 #include <string>
 #include <vector>
 

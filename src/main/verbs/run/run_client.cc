@@ -105,7 +105,8 @@ void RunClient::drop_reason(std::size_t number, const std::string& reason) {
   if (std::equal(begin, lines.end(), wanted.begin())) lines.erase(begin, lines.end());
 }
 
-// Where both streams are read together, a line of the log would else go on behind the text.
+// If both streams are read together, a line of the log would otherwise continue the line of the
+// text.
 void RunClient::end_output_line() {
   if (last_byte_ == '\n' || !are_read_together_) return;
   print("\n");
@@ -199,7 +200,7 @@ void RunClient::hear(std::size_t number, const service::Ended& said) {
   if (auto rest = unfinished_lines_.extract(number); !rest.empty() && !rest.mapped().empty()) {
     print_line(number, rest.mapped());
   }
-  // What follows, here or in a shell, begins a line of its own.
+  // The next output, here or in a shell, begins a line of its own.
   if (!several_ && style_ == cli::OutputStyle::Text && last_byte_ != '\n') {
     print("\n");
     last_byte_ = '\n';

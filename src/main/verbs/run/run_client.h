@@ -2,7 +2,7 @@
 // RunClient is the client of the instances that `quire run` launches: it prints what they say and
 // keeps the files that they send, where the user named a folder for them.
 //
-// One instance: its messages go to standard output as they are. Several: whole lines, each behind
+// One instance: its messages go to standard output as they are. Several: whole lines, each after
 // the number of its instance. JSON: one object a line.
 //
 // Owns     the text that waits for the end of its line, files on their way, and how each instance
@@ -42,7 +42,7 @@ class RunClient final : public service::Listener {
   // Begins a line of its own for what follows on standard error.
   void end_output_line();
 
-  // The user has stopped them: their ends are no failures to be told.
+  // The user has stopped them, so their ends are not reported as failures.
   void interrupted() { is_interrupted_ = true; }
 
   // GuestFailed: an instance did not end well; Failed: all did, but a file could not be kept.
@@ -101,7 +101,7 @@ class RunClient final : public service::Listener {
   Totals totals_;
 };
 
-// What the totals say of a run that took so long, in words and as JSON.
+// The totals of a run that took this long, in words and as JSON.
 std::string totals_text(const RunClient::Totals& totals, double duration_s);
 nlohmann::json totals_json(const RunClient::Totals& totals, double duration_s);
 

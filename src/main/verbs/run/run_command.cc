@@ -99,7 +99,7 @@ nlohmann::json closing_json(const RunClient& client, const control::ControlStati
   return json;
 }
 
-// What the user wants to know of the pages, now that all programs have ended.
+// Prints what the user asked to know about the pages, now that all programs have ended.
 Result<void> tell_pages(const cli::RunOptions& options, const PageReport& report,
                         const ReportedPrograms& programs) {
   const bool is_json = options.output == cli::OutputStyle::Json;
@@ -122,7 +122,7 @@ Result<void> check_program(const cli::RunOptions& options) {
 
 Result<int> run(const cli::RunOptions& options) {
   const SteadyClock clock;
-  // What can be wrong in the user's files is told before a model is loaded.
+  // Mistakes in the user's files are reported before a model is loaded.
   const std::vector<Arguments> all = TRY(run_arguments(options));
   const lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   if (const Result<void> checked = check_program(options); !checked.ok()) {

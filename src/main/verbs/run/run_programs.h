@@ -1,6 +1,6 @@
 #pragma once
-// What `quire run` does with a Service, here or on a server: it brings the program, launches it, hands
-// on lines of standard input and files, and waits for the ends.
+// `quire run` uses a Service, here or on a server: it brings the program, launches it, hands on
+// lines of standard input and files, and waits for the ends.
 //
 // Thread   the main thread.
 #include <chrono>

@@ -29,7 +29,7 @@ void tell_shutdown(std::uint64_t grace_ms) {
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Yellow).c_str());
 }
 
-// What the user said of limits; a server allows its own for all else.
+// The limits that the user gave; the server's own hold for all else.
 service::LaunchLimits limits_of(const cli::InstanceOptions& options) {
   service::LaunchLimits limits;
   if (options.has_memory) limits.memory_bytes_max = options.memory_bytes_max;

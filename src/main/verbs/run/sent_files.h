@@ -24,7 +24,7 @@ std::string media_type_of(const std::string& name);
 // Errors: of opening; InvalidArgument for a name that no file may have.
 Result<std::vector<FileToSend>> open_files_to_send(const std::vector<std::string>& paths);
 
-// What one program has still to get.
+// The files that one program has still to get.
 class FileSender {
  public:
   static constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
@@ -34,7 +34,7 @@ class FileSender {
   bool is_done() const { return index_ == files_->size(); }
   // The part that comes next. The file may have changed or shrunk: Io.
   Result<service::FilePart> part() const;
-  // It was taken: the one behind it is next.
+  // The front file was taken, so the one after it is next.
   void taken();
   // The program wants no more of this file: the next file is next.
   void skip();

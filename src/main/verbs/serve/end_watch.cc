@@ -48,7 +48,7 @@ struct EndWatch::State {
   const Descriptor stop_event;  // An eventfd that ends the thread.
   const SteadyClock clock;
   std::mutex mutex;
-  // What follows is guarded by the mutex.
+  // The mutex guards the members below.
   server::EndDeadline deadline;
   std::function<void()> ask;    // Empty: there is no server to ask.
   std::function<void()> clean;  // Empty: nothing is left behind.

@@ -16,7 +16,7 @@
 
 namespace quire {
 
-// Of the endpoints that come with quire (shipped_endpoints.h).
+// The programs of the endpoints that come with quire (shipped_endpoints.h).
 struct ShippedUse {
   bool is_there = true;
   bool repairs_prompts = false;
@@ -34,7 +34,8 @@ class EndpointPrograms {
 
   // The endpoints, each with the name of its program; with those of quire where the user has none,
   // as `shipped` says. A program of the user with the name of a shipped one
-  // takes its place. The rules of programs that come with quire decode bodies, whoever gave the rule.
+  // takes its place. The rules of programs that come with quire decode bodies, also if the operator
+  // gave the rule.
   Result<server::EndpointTable> find(const std::vector<std::string>& endpoints,
                                      const ShippedUse& shipped);
   // Why endpoints of quire are left out, as in a program that was copied alone; empty if none are.

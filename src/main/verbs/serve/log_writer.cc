@@ -58,7 +58,7 @@ struct LogWriter::State {
   const Descriptor give_up;  // An eventfd.
   std::mutex mutex;
   std::condition_variable changed;
-  // What follows is guarded by the mutex.
+  // The mutex guards the members below.
   LogQueue queue;
   bool is_closing = false;
   bool is_over = false;

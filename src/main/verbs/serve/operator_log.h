@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kRepeatMs = 10'000;
 std::string utc_time(std::uint64_t unix_ms);
 // The event as a line without its end.
 std::string log_line(cli::LogFormat format, const server::LogEvent& event, std::uint64_t now_ms);
-// What stands in the log where `count` lines did not fit.
+// The line of the log that stands for `count` lines that did not fit.
 server::LogEvent dropped_lines_event(std::uint64_t count);
 
 class OperatorLog {
@@ -49,7 +49,7 @@ class OperatorLog {
   const WallClock& clock_;
   const std::function<void(const std::string&)> write_;
   std::mutex mutex_;
-  // What follows is guarded by it.
+  // It guards the members below.
   std::string last_;  // The last event, without its time.
   std::uint64_t last_ms_ = 0;
   std::uint64_t repeat_count_ = 0;

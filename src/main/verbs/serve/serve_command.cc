@@ -239,13 +239,13 @@ void share_pages(const cli::ServeOptions& options, Machine& machine,
   limits.control.page_count_max = shared_page_count_max(machine.control().models());
 }
 
-// What watches from outside over a server.
+// The parts that watch over a server from outside.
 struct Watches {
   EndWatch& end;
   const LogWriter& writer;
 };
 
-// A signal came before there was a server: nobody has work here.
+// A signal came before there was a server, so no program has work here.
 Result<int> stopped_early(const server::TellOperator& tell) {
   tell({"stopped", Severity::Info, ""});
   return cli::number(cli::ExitCode::Ok);
@@ -253,7 +253,7 @@ Result<int> stopped_early(const server::TellOperator& tell) {
 
 Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watches& watches) {
   const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
-  // What can be wrong in the user's words and files is told before a model is loaded.
+  // Mistakes in the user's words and files are reported before a model is loaded.
   wire::Endpoint listen = TRY(listen_address(options));
   std::optional<access::KeyRing> keys = TRY(read_keys(options, listen, tell));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));

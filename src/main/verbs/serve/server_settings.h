@@ -1,5 +1,5 @@
 #pragma once
-// What the words of `quire serve` mean for the server, its tenants and the compiler.
+// Turns the words of `quire serve` into settings of the server, its tenants and the compiler.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -13,8 +13,8 @@
 
 namespace quire {
 
-// Where the server listens. Errors   InvalidArgument: no address, one that other machines reach without
-// keys, and names of hosts and origins that are none.
+// The address at which the server listens. Errors InvalidArgument: no address, one that other
+// machines reach without keys, and names of hosts and origins that are none.
 Result<wire::Endpoint> listen_address(const cli::ServeOptions& options);
 // How long instances have to end after the server was told to.
 std::uint64_t grace_ns(const cli::ServeOptions& options);
@@ -27,7 +27,8 @@ void share_bytes(const std::vector<cli::TenantOptions>& tenants, server::SocketL
 
 void name_tenants(const std::vector<cli::TenantOptions>& tenants,
                   lifecycle::InstanceManager& manager);
-// What programs of tenants may have that have limits or grants of their own. InvalidArgument: a grant that is none.
+// The limits of programs of those tenants that have limits or grants of their own. InvalidArgument:
+// a grant that is none.
 Result<server::TenantInstances> tenant_instances(const std::vector<cli::TenantOptions>& tenants,
                                                  const lifecycle::InstanceLimits& others);
 // The most memory that a program of any tenant may have, in bytes: the runtime keeps so much address

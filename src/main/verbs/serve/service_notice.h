@@ -4,7 +4,7 @@
 //
 // Owns     a thread, if there is a watchdog.
 // Thread   ready() and stopping() from any thread. `is_live` is called on the notice's thread.
-// Errors   what goes wrong is told to the operator; the server goes on.
+// Errors are reported to the operator; the server goes on.
 #include <condition_variable>
 #include <functional>
 #include <memory>

@@ -37,7 +37,7 @@ std::string figure_text(const wire::Figures& figures, const char* name) {
   return used + " of " + value_text(name, *found->second.maximum);
 }
 
-// What of its limit an instance uses, without the limit, which most instances share.
+// The part of its limit that an instance uses, without the limit, which most instances share.
 std::string used_text(const wire::Figures& figures, const char* name) {
   const auto found = figures.find(name);
   return value_text(name, found == figures.end() ? 0 : found->second.used);
@@ -86,7 +86,7 @@ std::string status_text(const wire::StatusReply& status, const wire::StatusDetai
                      decimal(static_cast<double>(status.uptime_ms) * 1e-3, 1) + " s\n";
   // A key that may not operate hears of its own tenant alone.
   if (status.instance_count_max == 0) {
-    return text + "what the server does as a whole is told to keys that may operate\n\n" +
+    return text + "only keys that may operate see what the server does as a whole\n\n" +
            tenants_text(detail.tenants) +
            (detail.instances.empty() ? "" : "\n" + instances_text(detail));
   }
@@ -135,7 +135,7 @@ Result<int> status(const cli::StatusOptions& options) {
   auto* told = std::get_if<wire::StatusReply>(&reply);
   if (told == nullptr || !told->detail) {
     return Error(ErrorCode::Unavailable,
-                 "the server at " + options.server + " tells nothing of its tenants");
+                 "the server at " + options.server + " reports nothing about its tenants");
   }
   const bool is_json = options.output == cli::OutputStyle::Json;
   print(is_json ? TRY(status_json(std::move(*told))) : status_text(*told, *told->detail));

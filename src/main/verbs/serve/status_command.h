@@ -3,7 +3,8 @@
 
 namespace quire {
 
-// `quire status`: what a server tells of its tenants and their programs. Returns the exit code.
+// `quire status`: what a server reports about its tenants and their programs. Returns the exit
+// code.
 int status_command(const cli::StatusOptions& options);
 
 }  // namespace quire

@@ -23,7 +23,7 @@ constexpr std::uint64_t kInputBytesMax = 64u << 20;
 constexpr const char* kInputsFile = "inputs";
 constexpr const char* kTemporary = ".tmp-";
 
-// What a file is now, as one word; nothing if it cannot be read.
+// The state of a file as one word; nothing if it cannot be read.
 std::optional<std::string> state_of(const Input& input) {
   if (input.test == InputTest::Content) {
     const Result<std::string> content = read_file(input.path, kInputBytesMax);
@@ -51,7 +51,7 @@ std::optional<RecordedInput> recorded_input(const std::string& line) {
                        line.substr(first + 1, second - first - 1)};
 }
 
-// Inputs of the user that were written after `begin` may be others than those that were read.
+// Inputs of the user that were written after `begin` may differ from those that were read.
 Result<void> record_inputs(const fs::path& folder, const std::vector<Input>& inputs,
                            fs::file_time_type begin) {
   std::ofstream file(folder / kInputsFile);
@@ -61,7 +61,7 @@ Result<void> record_inputs(const fs::path& folder, const std::vector<Input>& inp
       return Error(ErrorCode::Unavailable, each.path + " changed meanwhile");
     }
     const std::optional<std::string> state = state_of(each);
-    // It went while it was read: what was made of it is not kept.
+    // The file changed while it was read, so the result is not kept.
     if (!state) return Error(ErrorCode::Io, each.path + " cannot be read");
     file << (each.test == InputTest::Content ? kContentWord : kTimeWord) << ' ' << *state << ' '
          << each.path << '\n';
@@ -81,7 +81,7 @@ bool inputs_are_unchanged(const fs::path& entry) {
   return true;
 }
 
-// Under another name first, so that nobody finds half of it.
+// The file gets another name first, so that no process finds half of it.
 void remove_entry(const fs::path& entry) {
   std::error_code ignored;
   std::string doomed = entry.string() + kTemporary + "XXXXXX";
@@ -140,7 +140,7 @@ Result<void> ArtifactCache::make_entry(const fs::path& entry, const Make& make) 
   return {};
 }
 
-// What was not used for longest goes, and what processes left that were ended.
+// Deletes the entries that were not used for longest, and the files of processes that were ended.
 void ArtifactCache::make_room() const {
   std::error_code ignored;
   std::vector<std::pair<fs::file_time_type, fs::path>> entries;

@@ -1,6 +1,7 @@
 #pragma once
 // ArtifactCache: what compilers made, each in a folder of its own. Its name is a digest of what its content
-// depends on and is known before; what the compiler read besides is written into it, and compared at each use.
+// depends on and is known before; the other files that the compiler read are written into it, and
+// compared at each use.
 //
 // Owns     the folders. Each is made under a temporary name and then renamed, so that another process sees all of it
 //          or nothing. What was not used for longest goes.
@@ -47,7 +48,7 @@ class ArtifactCache {
   std::size_t entry_count_max_;
 };
 
-// Of the entry in `folder`: the paths that it was made of.
+// The paths that the entry in `folder` was made of.
 std::vector<std::string> inputs_of(const std::filesystem::path& folder);
 
 // A word of its size and time, which change with the file; nothing if it is not there.

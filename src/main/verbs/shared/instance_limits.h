@@ -14,7 +14,7 @@ namespace quire {
 // InvalidArgument names the flag whose value is wrong.
 Result<lifecycle::InstanceLimits> instance_limits(const cli::InstanceOptions& options);
 
-// What the user said of limits by their names.
+// The limits that the user gave by their names.
 void set_limits(lifecycle::InstanceLimits& limits, const std::vector<InstanceLimitValue>& values);
 bool names_limit(const std::vector<InstanceLimitValue>& values, std::string_view name);
 

@@ -22,7 +22,7 @@ std::string snapshot_text(const store::SnapshotInfo& snapshot, const store::Snap
 nlohmann::json snapshot_json(const store::SnapshotInfo& snapshot,
                              const store::SnapshotRecord& record);
 
-// One line. Bytes that are no UTF-8 (of a damaged index) are replaced.
+// One line. Bytes that are not UTF-8 (of a damaged index) are replaced.
 std::string json_line(const nlohmann::json& json);
 
 }  // namespace quire

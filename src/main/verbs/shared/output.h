@@ -1,5 +1,5 @@
 #pragma once
-// What the commands share in talking to their user.
+// The commands share this output to their user.
 #include <string>
 #include <string_view>
 

@@ -49,7 +49,7 @@ class DefaultSignals {
   posix_spawnattr_t attributes_;
 };
 
-// What the program writes, to its last byte; what exceeds the bound is read and thrown away.
+// Reads what the program writes, to its last byte. Output above the limit is read and thrown away.
 std::string read_all(int descriptor) {
   std::string out;
   char buffer[4096];

@@ -12,7 +12,7 @@ namespace quire {
 inline constexpr std::chrono::milliseconds kConnectTimeMax{10'000};
 inline constexpr std::chrono::milliseconds kReplyTimeMax{30'000};  // To what it answers at once.
 
-// Of --server. InvalidArgument names the flag.
+// Reads the value of --server. InvalidArgument names the flag.
 inline Result<wire::Endpoint> server_endpoint(const std::string& url) {
   Result<wire::Endpoint> endpoint = wire::parse_server_url(url);
   if (!endpoint.ok()) return std::move(endpoint).take_error().while_("--server");

@@ -1,6 +1,6 @@
 #pragma once
-// Where the C++ SDK is. A folder that the user names comes first and alone. Otherwise it is beside
-// the program that runs: ../share/quire/sdk of an installed one, ../../sdk/cpp of a checkout's
+// Finds the C++ SDK. A folder that the user names comes first and alone. Otherwise it is beside the
+// program that runs: ../share/quire/sdk of an installed one, ../../sdk/cpp of a checkout's
 // build/PRESET/quire. A program that was copied elsewhere finds the checkout that it was built
 // from.
 #include <string>

@@ -32,7 +32,7 @@ inline constexpr ShippedEndpoint kShippedEndpoints[] = {
     {"POST /apply-template=token_endpoints"},
 };
 
-// Those for whose place `own` has no rule. The program of each is a name.
+// Returns the endpoints for whose place `own` has no rule. The program of each is a name.
 std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own,
                                                     bool repairs_prompts = false);
 
@@ -44,7 +44,8 @@ Result<std::string> find_shipped_programs(const std::string& executable);
 // there.
 std::optional<std::string> find_shipped_program(const std::string& name);
 
-// The names of the programs in that folder that a user may run: those that are no endpoint's.
+// The names of the programs in that folder that a user may run: those that do not belong to an
+// endpoint.
 std::vector<std::string> shipped_program_names();
 
 }  // namespace quire

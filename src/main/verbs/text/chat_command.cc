@@ -25,7 +25,7 @@ const char* kv_mode_name(cli::KvModeChoice mode) {
   return mode == cli::KvModeChoice::Basic ? "basic" : "paged";
 }
 
-// What the user gave, and what became of it before there was anybody to talk to.
+// The user's words, and what became of them before there was a model to talk to.
 struct ChatSetup {
   const cli::ChatOptions& options;
   cli::ChatSettings& settings;
@@ -88,8 +88,8 @@ Result<void> talk_here(const ChatSetup& setup, const std::optional<std::string>&
   }
   if (!machine->model().has_chat_template) {
     return Error(ErrorCode::NotSupported, machine->model().name +
-                                              " has no chat template: it is no model for talking "
-                                              "(quire generate continues text)");
+                                              " has no chat template, so it is not a model for "
+                                              "chats (quire generate continues text)");
   }
   const std::string line = machine->model().name + ", backend " + machine->device().name +
                            ", kv cache " + kv_mode_name(options.engine.kv_mode) + ", " +
