@@ -1,4 +1,5 @@
-// quire-bench: every measurement of the engine, for those who change it. `quire bench` has the three that users need.
+// quire-bench: every measurement of the engine, for those who change it. `quire bench` has the
+// three that users need.
 #include <string>
 #include <string_view>
 #include <type_traits>

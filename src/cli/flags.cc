@@ -193,6 +193,21 @@ void EngineFlags::add_rest(CLI::App& app) {
       ->envname("QUIRE_WHEN_FULL")
       ->type_name(names_of(kWhenFull))
       ->default_str("suspend");
+  add_scheduling(app);
+  CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool of each model")
+                           ->envname("QUIRE_KV_PAGES")
+                           ->type_name("N")
+                           ->transform(whole_within(1, 1 << 26));
+  app.add_option("--kv-memory", kv_memory,
+                 "Memory of the KV pool, as in 512MiB, divided among the models; without it and "
+                 "--kv-pages a quarter of the machine's, at most 8 GiB")
+      ->envname("QUIRE_KV_MEMORY")
+      ->type_name("BYTES")
+      ->check(byte_count())
+      ->excludes(pages);
+}
+
+void EngineFlags::add_scheduling(CLI::App& app) {
   app.add_option("--batching", batching,
                  "When a batch is built: adaptive (the device is free), or for comparisons eager "
                  "(each command by itself), k-only:K (K commands are ready) or t-only:MS (every MS "
@@ -208,17 +223,6 @@ void EngineFlags::add_rest(CLI::App& app) {
       ->type_name("N")
       ->transform(whole_within(0, 1 << 20))
       ->capture_default_str();
-  CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool of each model")
-                           ->envname("QUIRE_KV_PAGES")
-                           ->type_name("N")
-                           ->transform(whole_within(1, 1 << 26));
-  app.add_option("--kv-memory", kv_memory,
-                 "Memory of the KV pool, as in 512MiB, divided among the models; without it and "
-                 "--kv-pages a quarter of the machine's, at most 8 GiB")
-      ->envname("QUIRE_KV_MEMORY")
-      ->type_name("BYTES")
-      ->check(byte_count())
-      ->excludes(pages);
 }
 
 void EngineFlags::add_store(CLI::App& app) {
@@ -299,8 +303,8 @@ Result<EngineOptions> EngineFlags::finish() const {
     if (bytes == 0) return Error(ErrorCode::InvalidArgument, "--kv-memory 0 holds no page");
     options.kv_memory_bytes = bytes;
   }
-  options.kv_host_bytes = TRY(parse_bytes(kv_host));
-  options.kv_disk_bytes = TRY(parse_bytes(kv_disk));
+  options.tiers.host_bytes = TRY(parse_bytes(kv_host));
+  options.tiers.disk_bytes = TRY(parse_bytes(kv_disk));
   return finish_store(std::move(options));
 }
 

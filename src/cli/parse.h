@@ -37,7 +37,7 @@ struct Parsed {
   std::vector<std::string> warnings;  // What may be a mistake and stops nothing; a line each.
 };
 
-// The two programs that read a command line: quire, and quire-bench with the measurements of bench/.
+// The two programs that read a command line: quire, and quire-bench with measurements of bench/.
 enum class CommandLine : std::uint8_t { Quire, QuireBench };
 
 // `arguments` without the program's own name. Every flag of the engine may also be an environment

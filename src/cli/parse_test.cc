@@ -734,12 +734,12 @@ TEST(Parse, BenchAndModelHaveVerbsOfTheirOwn) {
 
 TEST(Parse, PagesThatThePoolHasNoRoomForGoWhereOneSays) {
   const auto usual = parsed_as<RunOptions>({"run", "p.wasm"});
-  EXPECT_EQ(usual.engine.kv_host_bytes, 0u);
-  EXPECT_EQ(usual.engine.kv_disk_bytes, 0u);
+  EXPECT_EQ(usual.engine.tiers.host_bytes, 0u);
+  EXPECT_EQ(usual.engine.tiers.disk_bytes, 0u);
   const auto chosen =
       parsed_as<RunOptions>({"run", "p.wasm", "--kv-host", "512MiB", "--kv-disk", "2GiB"});
-  EXPECT_EQ(chosen.engine.kv_host_bytes, std::uint64_t{512} << 20);
-  EXPECT_EQ(chosen.engine.kv_disk_bytes, std::uint64_t{2} << 30);
+  EXPECT_EQ(chosen.engine.tiers.host_bytes, std::uint64_t{512} << 20);
+  EXPECT_EQ(chosen.engine.tiers.disk_bytes, std::uint64_t{2} << 30);
   EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--kv-disk", "much"}),
             "--kv-disk: \"much\" is not a number of bytes (as in 512MiB, 8GiB, 1073741824)");
 }

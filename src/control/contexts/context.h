@@ -73,9 +73,7 @@ class alignas(64) Context {
   const CommittedChain& chain() const { return chain_; }
   const DeviceTable& table() const { return table_; }
   const SlotView& view() const { return view_; }  // Which slots were dropped, and when.
-  // Under which adapters each token was appended, those queued too; and those to come.
-  const SlotAdapters<AdapterSetRef>& adapters() const { return adapters_.of_slots; }
-  const AdapterSetRef& adapters_in_force() const { return adapters_.in_force; }
+  const ContextAdapters& adapters() const { return adapters_; }  // Those queued included.
   const SwappedContext* swapped() const { return swapped_.get(); }  // Null: not on a tier.
   const AwayMark& away() const { return away_; }
   const ContextUse& use() const { return use_; }
@@ -164,7 +162,6 @@ class alignas(64) Context {
   Result<void> release_pages(std::uint32_t count);
   // Takes the last `count` written tokens of the tail back; its pages stay.
   Result<void> truncate_page_tokens(std::uint32_t count);
-
   // Of a snapshot that it was taken from, until its program is known to have it: once.
   store::TicketId give_ticket() { return std::exchange(taken_ticket_, store::kNoTicket); }
 
@@ -174,7 +171,6 @@ class alignas(64) Context {
   // Holds what is still there of the chain again, as far as the instance may have it: no more than
   // `quota` pages. The rest is lost. O(its pages). Requires: suspended.
   void resume(std::uint32_t quota);
-
   // Swapping: it gives them up to a tier, and takes the very bytes back; see context_swap.cc.
   bool may_swap() const;  // It is to be swapped, because it cannot be suspended without. O(1).
   bool can_swap() const;  // And the tiers have room for it now. O(its pages).
@@ -196,17 +192,11 @@ class alignas(64) Context {
   std::uint32_t charged_full_count() const;
   void set_away_index(std::uint32_t index) { away_.index = index; }  // PageLedger's.
   void forget_away();                                                // It lacks nothing, or ends.
-
   void note_use(BatchId batch) { use_.batch = static_cast<std::uint64_t>(batch); }
   void note_miss(std::uint64_t miss) { use_.miss = miss; }
-  // As of DrawHistory.
-  std::uint32_t take_prompt(std::uint32_t own, bool wants_output) {
-    return drawn_.take_prompt(own, wants_output);
-  }
-  std::uint64_t note_drawn(std::uint64_t now_ns) { return drawn_.note_drawn(now_ns); }
+  DrawHistory& drawn() { return drawn_; }
   void set_hint(ContextHintKind kind, std::uint32_t seconds);
   void set_beyond(bool is_allowed) { wishes_.is_beyond_context = is_allowed; }
-
   void verify() const;
 
  private:
@@ -222,8 +212,8 @@ class alignas(64) Context {
   void commit_first();
   void attach_found(std::span<const NodeId> nodes, FindResult& result);
   void claim_pages(std::uint32_t end);
-  void note_appended();     // The next token is of the adapters in force.
-  void forget_adapters();   // Of tokens that it no longer has.
+  void note_appended();    // The next token is of the adapters in force.
+  void forget_adapters();  // Of tokens that it no longer has.
   void cut_written(std::uint32_t written_count);
   Result<void> rewind_queue(std::uint32_t written, std::uint32_t length);
   void rewind_committed(std::uint32_t length, std::uint32_t kept);

@@ -49,7 +49,7 @@ void Context::verify_adapters() const {
   const std::vector<NodeId> path = chain_.nodes(cache());
   const std::uint32_t page_size = this->page_size();
   for (std::uint32_t index = 0; index < path.size(); ++index) {
-    const auto wanted = adapters().of(index * page_size, (index + 1) * page_size);
+    const auto wanted = adapters().of_slots.of(index * page_size, (index + 1) * page_size);
     QUIRE_CHECK(std::ranges::equal(wanted, cache().trie().adapters(path[index])), "X9");
   }
 }

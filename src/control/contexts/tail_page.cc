@@ -13,10 +13,12 @@ TailPage::TailPage(const Context& context, std::uint32_t page_size, std::uint32_
   content_.tokens = context.tokens().all().subspan(std::size_t{index} * page_size, page_size);
   std::iota(positions_.begin(), positions_.begin() + page_size, slot_first);
   content_.positions = std::span(positions_).first(page_size);
-  if (!context.adapters().is_base()) {
-    adapters_ = context.adapters().of(slot_first, slot_first + page_size);
+  if (!context.adapters().of_slots.is_base()) {
+    adapters_ = context.adapters().of_slots.of(slot_first, slot_first + page_size);
     if (is_planted(Fault::AdapterRunOffByOne)) {
-      for (AdapterRun& run : adapters_) run.first_slot = std::min(run.first_slot + 1, page_size - 1);
+      for (AdapterRun& run : adapters_) {
+        run.first_slot = std::min(run.first_slot + 1, page_size - 1);
+      }
     }
     content_.adapters = adapters_;
   }

@@ -36,9 +36,9 @@ void share_node(PageObject& page, ModelResources& resources, NodeId node,
 }
 
 void describe_adapters(const Context& context, PageObject& page, std::uint32_t slot_first) {
-  if (context.adapters().is_base()) return;
+  if (context.adapters().of_slots.is_base()) return;
   for (std::uint32_t slot = 0; slot < page.positions.size(); ++slot) {
-    page.set_adapters(slot, context.adapters().at(slot_first + slot));
+    page.set_adapters(slot, context.adapters().of_slots.at(slot_first + slot));
   }
 }
 

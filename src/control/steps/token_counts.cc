@@ -12,7 +12,7 @@ std::uint32_t output_count_of(const Operation& operation) {
 
 void count_asked(Replica& replica, Operation& operation, std::uint32_t own) {
   const bool wants_output = output_count_of(operation) > 0;
-  const std::uint32_t prompt = operation.context->take_prompt(own, wants_output);
+  const std::uint32_t prompt = operation.context->drawn().take_prompt(own, wants_output);
   operation.prompt_left_count = prompt;
   InstanceStatistics& statistics = operation.instance->statistics;
   statistics.asked_token_count += own;
@@ -38,7 +38,7 @@ void count_generated(Replica& replica, Operation& operation, std::size_t count) 
   replica.counts.generated_token_count += count;
   operation.instance->statistics.generated_token_count += count;
   if (!is<ContextDraw>(operation)) return;
-  const std::uint64_t before_ns = operation.context->note_drawn(replica.completed_at_ns);
+  const std::uint64_t before_ns = operation.context->drawn().note_drawn(replica.completed_at_ns);
   if (before_ns > 0) {
     replica.histograms.inter_token_ns.observe((replica.completed_at_ns - before_ns) / count, count);
   }

@@ -57,12 +57,12 @@ store::SnapshotAdapters adapters_of(const Context& context) {
   store::SnapshotAdapters adapters;
   const auto length = static_cast<std::uint32_t>(context.held_token_count());
   std::map<Digest, std::string> names;
-  adapters.runs = context.adapters().of(0, length);
-  context.adapters().each(0, length,
+  adapters.runs = context.adapters().of_slots.of(0, length);
+  context.adapters().of_slots.each(0, length,
                         [&](std::uint32_t, const AdapterSetRef& set) { note_names(set, names); });
-  if (context.adapters_in_force() != nullptr) {
-    adapters.in_force = context.adapters_in_force()->set;
-    note_names(context.adapters_in_force(), names);
+  if (context.adapters().in_force != nullptr) {
+    adapters.in_force = context.adapters().in_force->set;
+    note_names(context.adapters().in_force, names);
   }
   for (const Digest& digest : store::adapter_table(adapters.runs, adapters.in_force)) {
     adapters.named.push_back({digest, names.at(digest)});

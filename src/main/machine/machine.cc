@@ -84,11 +84,11 @@ void set_tiers(const cli::EngineOptions& options, std::uint64_t page_bytes,
   const bool has_disk = control.disk != nullptr && page_bytes > 0;
   if (has_disk) {
     control.tiers.disk_page_count_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-        options.kv_disk_bytes / store::slot_bytes_of(page_bytes), kCachedPageCountMax));
+        options.tiers.disk_bytes / store::slot_bytes_of(page_bytes), kCachedPageCountMax));
   }
-  control.tiers.host_bytes_max = options.kv_host_bytes;
-  if (options.always_restores) control.costs.choice = control::TierChoice::Restore;
-  if (has_disk || options.kv_host_bytes > 0) {
+  control.tiers.host_bytes_max = options.tiers.host_bytes;
+  if (options.tiers.always_restores) control.costs.choice = control::TierChoice::Restore;
+  if (has_disk || options.tiers.host_bytes > 0) {
     control.costs.copy_ns_per_byte = control::measure_copy_ns_per_byte();
   }
 }

@@ -204,10 +204,7 @@ class Drawer {
   Result<void> check_rule() const {
     const std::optional<sampling::OutOfRange> wrong = sampling::out_of_range(rule_);
     if (!wrong) return {};
-    char value[32];
-    std::snprintf(value, sizeof value, "%.9g", wrong->value);
-    return Error{ErrorCode::InvalidArgument,
-                 std::string(wrong->name) + " must be " + wrong->range + ", not " + value};
+    return Error{ErrorCode::InvalidArgument, detail::out_of_range_text(*wrong)};
   }
   // The rule as the host has it: made when it is first needed. The host checks its numbers.
   Result<std::int32_t> rule_handle(const Model& model) {

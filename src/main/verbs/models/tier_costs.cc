@@ -69,9 +69,9 @@ Result<TierCosts> measure_tiers(const cli::EngineOptions& options) {
   engine.kv_pages = kPoolPageCount;
   engine.store_use = cli::StoreUse::Required;
   engine.store_folder = (folder.path() / "store").string();
-  engine.kv_host_bytes = 0;
-  engine.kv_disk_bytes = std::uint64_t{1} << 40;  // All of the pages.
-  engine.always_restores = true;
+  engine.tiers.host_bytes = 0;
+  engine.tiers.disk_bytes = std::uint64_t{1} << 40;  // All of the pages.
+  engine.tiers.always_restores = true;
   engine.eviction = cli::PagePolicyChoice::Lru;  // What is asked for next goes first.
   const SteadyClock clock;
   const std::unique_ptr<Machine> machine = TRY(Machine::build(engine, clock));
