@@ -26,7 +26,7 @@ namespace endpoints {
 struct SavedContext {
   std::string name;
   std::vector<std::uint32_t> tokens;  // All that it holds,
-  std::string model;                  // under the model of this name: another computes them anew.
+  std::string model;                  // under the model of this name, and of use to no other.
 };
 
 struct ChatPrompt {

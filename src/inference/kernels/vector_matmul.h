@@ -12,7 +12,7 @@
 // which serves two products. 512-bit registers hold sixteen tokens: a sum for each and the eight
 // lines of a block.
 //
-// Few tokens (below kManyTokens) meet each row group in turn, and a tile unpacks codes in registers.
+// Few tokens (below kManyTokens) meet each row group in turn; a tile unpacks codes in registers.
 // Weights are one stream of memory, asked for 8 KiB ahead: at 2.5 KiB memory was half idle.
 //
 // Many tokens, 256-bit sets: a slice of a row group is unpacked once into a panel of bytes and F32

@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <limits>
@@ -39,6 +38,7 @@
 #include "quire/grammar.h"
 #include "quire/handle.h"
 #include "quire/model.h"
+#include "quire/out_of_range.h"
 #include "quire/queue.h"
 #include "quire/result.h"
 #include "quire/sampling.h"
