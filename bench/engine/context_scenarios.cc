@@ -38,7 +38,9 @@ class Engine {
     engine->machine_ = TRY(Machine::build(options, engine->clock_));
     engine->loop_.emplace(engine->machine().control(), engine->machine().answers(),
                           engine->machine().wakeup());
-    if (options.explains_misses) engine->report_.emplace(engine->machine(), engine->clock_);
+    if (options.misses != cli::MissUse::Off) {
+      engine->report_.emplace(engine->machine(), engine->clock_);
+    }
     engine->loop_->watch([raw = engine.get()] {
       raw->progress_.update(raw->machine().control().statistics().row_count, 0);
       raw->look();
@@ -85,7 +87,7 @@ cli::EngineOptions with_pages(cli::EngineOptions engine, std::uint64_t page_coun
 }
 
 cli::EngineOptions with_report(cli::EngineOptions engine, const std::string& report_file) {
-  engine.explains_misses = !report_file.empty();
+  if (!report_file.empty()) engine.misses = cli::MissUse::Explain;
   return engine;
 }
 

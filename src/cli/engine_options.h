@@ -18,6 +18,10 @@ enum class BatchingKind : std::uint8_t { Adaptive, Eager, KOnly, TOnly };
 // Off: no snapshots. IfFree: an engine without a store is better than none. Required: it is not.
 enum class StoreUse : std::uint8_t { Off, IfFree, Required };
 
+// Why tokens were not found, the verb's to set: Explain remembers it for the operator, Tell reports
+// to each program its own misses too.
+enum class MissUse : std::uint8_t { Off, Explain, Tell };
+
 // When a batch is built; see docs/scheduling.md.
 struct BatchingChoice {
   BatchingKind kind = BatchingKind::Adaptive;
@@ -54,8 +58,7 @@ struct EngineOptions {
   // Off where the verb has no snapshots to save or open.
   StoreUse store_use = StoreUse::Off;
   std::string store_folder;      // Empty: that of the user's data.
-  bool explains_misses = false;  // Remembers why tokens were not found; the verb's to set.
-  bool tells_misses = false;     // And reports to each program its own misses.
+  MissUse misses = MissUse::Off;
   TierOptions tiers;
 };
 

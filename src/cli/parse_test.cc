@@ -143,9 +143,8 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
   EXPECT_FALSE(parsed_as<ServeOptions>({"serve"}).has_cranelift_only);
   EXPECT_TRUE(parsed_as<ServeOptions>({"serve"}).has_shipped_endpoints);
   EXPECT_FALSE(parsed_as<ServeOptions>({"serve", "--no-endpoints"}).has_shipped_endpoints);
-  EXPECT_FALSE(parsed_as<ServeOptions>({"serve"}).engine.explains_misses);
-  EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--explain-misses"}).engine.explains_misses);
-  EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--explain-misses"}).engine.tells_misses);
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).engine.misses, MissUse::Off);
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--explain-misses"}).engine.misses, MissUse::Tell);
   EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--prompt-repair"}).repairs_prompts);
   EXPECT_EQ(first_line_of_usage_error({"serve", "--prompt-repair", "--no-store"}),
             "--prompt-repair keeps what it learns in the store: leave out --no-store");
@@ -811,14 +810,14 @@ TEST(Parse, FcfsKillIsAPolicyByEitherName) {
 }
 
 TEST(Parse, MissesAreExplainedOnlyWhereSomebodyAsks) {
-  EXPECT_FALSE(parsed_as<RunOptions>({"run", "p.wasm"}).engine.explains_misses);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).engine.misses, MissUse::Off);
   const auto why = parsed_as<RunOptions>({"run", "p.wasm", "--kv-why"});
   EXPECT_TRUE(why.kv_why);
-  EXPECT_TRUE(why.engine.explains_misses);
+  EXPECT_EQ(why.engine.misses, MissUse::Explain);
   const auto report = parsed_as<RunOptions>({"run", "p.wasm", "--kv-report", "r.json"});
   EXPECT_FALSE(report.kv_why);
   EXPECT_EQ(report.kv_report_file, "r.json");
-  EXPECT_TRUE(report.engine.explains_misses);
+  EXPECT_EQ(report.engine.misses, MissUse::Explain);
 }
 
 TEST(Parse, KvTreeAndWhyReadWhatARunWrote) {

@@ -171,10 +171,10 @@ Examples:
             }
             state->options.engine = TRY(state->engine.finish());
             state->options.instance = TRY(state->instance.finish(*verb));
-            state->options.engine.explains_misses =
-                state->options.kv_why || !state->options.kv_report_file.empty();
+            const bool explains = state->options.kv_why || !state->options.kv_report_file.empty();
+            if (explains) state->options.engine.misses = MissUse::Explain;
             if (!state->options.engine.further_models.empty() &&
-                (state->options.engine.explains_misses || !state->kv_tree.empty())) {
+                (explains || !state->kv_tree.empty())) {
               return Error(
                   ErrorCode::InvalidArgument,
                   "--kv-tree, --kv-why and --kv-report show one model's pages; give --model once");

@@ -149,7 +149,7 @@ Result<LogFormat> parse_log_format(const std::string& text) {
 
 Result<EngineOptions> serving_engine(EngineFlags& flags, bool tells_misses) {
   EngineOptions engine = TRY(flags.finish());
-  engine.explains_misses = engine.tells_misses = tells_misses;
+  if (tells_misses) engine.misses = MissUse::Tell;
   return engine;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/contexts/model_resources.h"
+#include "control/adapters/adapter_registry.h"
 #include "control/controller/grammar_cache.h"
 #include "control/controller/job_turns.h"
 #include "control/controller/store_jobs.h"
@@ -16,7 +17,9 @@
 #include "control/steps/matcher_jobs.h"
 #include "control/transfers/snapshot_opens.h"
 #include "control/transfers/snapshot_saves.h"
+#include "inference/devices/simulated/simulated_backend.h"
 #include "limits/proofs.h"
+#include "support/small_adapter.h"
 #include "support/tier_fixture.h"
 
 namespace quire::limits_test {
@@ -262,6 +265,42 @@ void prove_outputs() {
 
 }  // namespace
 
+namespace {
+
+// A path is the seed of an adapter.
+class SeedReader final : public inference::AdapterReader {
+ public:
+  Result<std::shared_ptr<const inference::Adapter>> read(
+      const inference::AdapterSource& source, const inference::AdapterLimits&) const override {
+    return inference::small_adapter(inference::simulated_model(),
+                                    static_cast<std::uint32_t>(std::stoul(source.path)));
+  }
+  Result<std::shared_ptr<const inference::Adapter>> read(
+      std::vector<inference::AdapterFile>, const inference::AdapterLimits&) const override {
+    return Error(ErrorCode::Internal, "nobody uploads here");
+  }
+};
+
+void prove_adapters(std::uint64_t count_max, const AdapterRegistryOptions& options) {
+  const SeedReader reader;
+  AdapterRegistry registry({{.name = "base", .reader = &reader}}, options);
+  std::uint32_t seed = 0;
+  expect_halves(count_max, [&](TenantId tenant) {
+    const std::string number = std::to_string(++seed);
+    return registry.add(tenant, ModelIndex{0}, "a" + number, AdapterPath{number, ""}).ok();
+  });
+}
+void prove_adapter_count() {
+  prove_adapters(AdapterRegistryOptions{}.count_max, {});
+}
+void prove_adapter_bytes() {
+  constexpr std::uint64_t kCount = 64;
+  const std::uint64_t bytes = inference::small_adapter(inference::simulated_model(), 1)->bytes();
+  prove_adapters(kCount, {.bytes_max = kCount * bytes});
+}
+
+}  // namespace
+
 Proofs control_proofs() {
   return {{ServerLimit::GrammarJobCountMax, prove_grammar_jobs},
           {ServerLimit::TextJobCountMax, prove_text_jobs},
@@ -274,7 +313,9 @@ Proofs control_proofs() {
           {ServerLimit::SwappedTailPageCountMax, prove_swapped_tails},
           {ServerLimit::PinnedPageCountMax, prove_pins},
           {ServerLimit::ExportPoolPageCountMax, prove_exports},
-          {ServerLimit::OutputEmbedCountMax, prove_outputs}};
+          {ServerLimit::OutputEmbedCountMax, prove_outputs},
+          {ServerLimit::AdapterCountMax, prove_adapter_count},
+          {ServerLimit::AdapterBytesMax, prove_adapter_bytes}};
 }
 
 }  // namespace quire::limits_test

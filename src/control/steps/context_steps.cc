@@ -352,14 +352,15 @@ void ContextSteps::add_rows(Operation& operation, const Chunk& chunk, BatchDraft
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
   const std::uint32_t output_offset = output_count_of(operation) - output_count;
-  const bool is_base = context.adapters().of_slots.is_base();
+  const SlotAdapters<AdapterSetRef>& sets = context.adapters().of_slots;
+  const bool is_base = sets.is_base();
   for (std::uint32_t index = 0; index < chunk.queued_count + chunk.draft_count; ++index) {
     const std::uint32_t offset = written + index;
     draft.add_row({.token = tokens[index],
                    .position = static_cast<std::uint32_t>(position_first + offset),
                    .slot = base + offset,
                    .adapters = is_base ? inference::kNoAdapters
-                                       : draft.adapters_of(context.adapters().of_slots.at(base + offset))});
+                                       : draft.adapters_of(sets.at(base + offset))});
     if (index >= chunk.queued_count) {
       draws_.want_draw(operation, draft.row_count() - 1, index - chunk.queued_count + 1, draft);
       continue;

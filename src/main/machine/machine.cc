@@ -287,8 +287,8 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
                           : control::WhenFull::Suspend;
   control.dispatch = dispatch_policy(options.batching);
   control.prefill_row_budget = options.prefill_row_budget;
-  if (options.explains_misses) control.miss_count_max = kMissCountMax;
-  if (options.tells_misses) control.miss_scope = control::MissScope::OwnDomain;
+  if (options.misses != cli::MissUse::Off) control.miss_count_max = kMissCountMax;
+  if (options.misses == cli::MissUse::Tell) control.miss_scope = control::MissScope::OwnDomain;
   std::uint64_t page_bytes = 0;
   for (const LoadedModel& model : parts->models) {
     page_bytes = std::max(page_bytes, model.backend->capabilities().page_bytes);
