@@ -103,6 +103,28 @@ TEST(FcfsKill, ALostInstanceGetsTheErrorForAllItStillAsks) {
   harness.controller->verify();
 }
 
+// The disk still does what a lost instance asked of it before.
+TEST(FcfsKill, ALostInstanceHasNoAnswerToWhatItDropsSince) {
+  store::SimulatedFileSystem files;
+  Harness::Options options = pool_of(8);
+  options.files = &files;
+  Harness harness(options);
+  std::vector<Conversation> first{begin(harness, 1, 100, 1)};  // It keeps its pages.
+  talk(harness, first, false);
+  const Conversation second = begin(harness, 2, 40, 1);
+  const InstanceId lost = second.guest;
+  const FutureId dropped = harness.send(lost, PutValue{.key = "dropped", .value = "1"});
+  const FutureId kept = harness.send(lost, PutValue{.key = "kept", .value = "2"});
+  harness.send(lost, ContextFlush{second.context});
+  harness.begin_step();
+  ASSERT_TRUE(harness.losses.contains(lost));
+  ASSERT_FALSE(harness.has(lost, dropped)) << "the disk is to answer after the loss";
+  harness.send(lost, DropFuture{dropped}, false);
+  harness.run();
+  EXPECT_FALSE(harness.has(lost, dropped));
+  EXPECT_GT(harness.get<ValueVersion>(lost, kept).version, 0u);
+}
+
 TEST(FcfsKill, MoreThanThePoolIsRefusedAndNobodyEnds) {
   Harness harness(pool_of(8));
   std::vector<Conversation> talks{begin(harness, 1, 32, 4)};

@@ -266,7 +266,9 @@ void Controller::submit(Command command) {
   if (instance == nullptr) return;  // It ended: nobody waits.
   report(options_.walk, WalkStop::Controller);
   const FutureId future = command.future;
-  if (instance->lost) {
+  // A lost instance has no operation any more. What it asked of the disk and of the helper goes on,
+  // and it may still drop the answer.
+  if (instance->lost && !std::holds_alternative<DropFuture>(command.body)) {
     dispatcher_.answer(instance->id, future, instance->lost->copy());
     return;
   }
