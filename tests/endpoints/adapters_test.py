@@ -1,0 +1,68 @@
+"""Adapters through the endpoints: a request picks one by `model`, and each row of a batch has its own.
+
+The model is tiny_llama with random weights, so the tests look at what differs and at what is the same.
+"""
+import concurrent.futures
+import pathlib
+
+import harness
+
+ADAPTERS = pathlib.Path(__file__).resolve().parent.parent / "golden" / "adapters"
+PROMPT = "The sky is blue because the sea is. " * 4
+
+
+class AdaptersTest(harness.EndpointTest):
+    has_store = True
+    flags = ("--adapter", f"first={ADAPTERS / 'llama_r8'}", "--adapter", f"second={ADAPTERS / 'llama_r64_rslora.gguf'}")
+
+    def text_of(self, model):
+        body = {"model": model, "prompt": PROMPT, "max_tokens": 24, "temperature": 0}
+        return self.ok("/v1/completions", body).json["choices"][0]["text"]
+
+    def test_are_listed_behind_their_model_as_its_children(self):
+        listed = self.ask_of("GET", "/v1/models").json["data"]
+        self.assertEqual([each["id"] for each in listed], [self.name, "first", "second"])
+        self.assertNotIn("parent", listed[0])
+        self.assertEqual({each["parent"] for each in listed[1:]}, {self.name})
+        one = self.ask_of("GET", "/v1/models/first").json
+        self.assertEqual((one["id"], one["parent"]), ("first", self.name))
+        self.assertEqual(self.ask_of("GET", f"/v1/models/{self.name}:second").json["parent"], self.name)
+
+    def test_change_the_answer_under_either_form_of_their_name(self):
+        base, first, second = (self.text_of(each) for each in (self.name, "first", "second"))
+        self.assertEqual(len({base, first, second}), 3)
+        self.assertEqual(self.text_of(f"{self.name}:first"), first)
+        self.assertEqual(self.text_of(self.name), base, "the base does not find pages of an adapter")
+
+    def test_answer_the_same_when_all_are_in_one_batch(self):
+        models = [self.name, "first", "second", f"{self.name}:first"] * 4
+        alone = {each: self.text_of(each) for each in set(models)}
+        with concurrent.futures.ThreadPoolExecutor(len(models)) as pool:
+            together = list(pool.map(self.text_of, models))
+        self.assertEqual(together, [alone[each] for each in models])
+
+    def test_share_no_page_with_the_base(self):
+        def found(model):
+            body = {"model": model, "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 1}
+            usage = self.ok("/v1/chat/completions", body).json["usage"]
+            return usage["prompt_tokens_details"]["cached_tokens"]
+
+        found(self.name)
+        self.assertGreater(found(self.name), 0)
+        self.assertEqual(found("first"), 0)
+        self.assertGreater(found("first"), 0)
+
+    def test_that_are_not_there_are_an_error_that_lists_the_models(self):
+        for name in ("third", f"{self.name}:third"):
+            answer = self.post("/v1/completions", {"model": name, "prompt": "a"})
+            self.assertEqual(answer.status, 404, answer.body)
+            self.assertEqual(answer.json["error"]["code"], "model_not_found")
+
+    def test_of_a_conversation_go_on_under_the_model_of_each_turn(self):
+        first = self.ok("/v1/responses", {"model": "first", "input": PROMPT, "max_output_tokens": 8}).json
+        body = {"input": "Go on.", "previous_response_id": first["id"], "max_output_tokens": 8, "temperature": 0}
+        under = {model: self.ok("/v1/responses", {"model": model, **body}).json for model in ("first", self.name)}
+        self.assertEqual({model: each["model"] for model, each in under.items()}, {"first": "first", self.name: self.name})
+
+
+harness.main()
