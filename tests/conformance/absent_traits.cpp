@@ -1,5 +1,5 @@
-// adapter and input-image: traits that no model here has. Each call says so, whatever
-// else it is given, and tells a wrong handle where the handle says whose model is asked.
+// input-image: a trait that no model here has. Each call says so, whatever else it is given, and
+// reports a wrong handle where the handle says whose model is asked.
 #include "steps.h"
 
 namespace quire::conformance {
@@ -7,26 +7,15 @@ namespace {
 
 void program(Harness& t) {
   constexpr ErrorCode kAbsent = ErrorCode::NotSupported;
-  char text[64] = {};
-  void* const buffer = text;
-  t.refused("adapter.available-adapters", kAbsent, t.model, buffer, 64);
-  t.refused("adapter.forward-with-adapter", kAbsent, t.queue, "name", Handles{}, Handles{t.embed},
-            Handles{t.page}, Handles{}, Bytes{}, 0);
   t.refused("input-image.num-embs-needed", kAbsent, t.model, 224, 224);
   t.refused("input-image.embed-img", kAbsent, t.queue, Handles{t.embed}, "PNG", Tokens{0});
   const std::int32_t handles[] = {0, -1, 12'345'678, t.queue};
   for (const std::int32_t handle : handles) {
-    t.refused("adapter.available-adapters", ErrorCode::NotFound, handle, buffer, 64);
-    t.refused("adapter.forward-with-adapter", ErrorCode::NotFound,
-              handle == t.queue ? t.model : handle, "name", Handles{}, Handles{}, Handles{},
-              Handles{}, Bytes{}, 0);
     t.refused("input-image.num-embs-needed", ErrorCode::NotFound, handle, 1, 1);
     t.refused("input-image.embed-img", ErrorCode::NotFound, handle == t.queue ? t.model : handle,
               Handles{}, "", Tokens{});
   }
   // Nothing of what they are given is looked at.
-  t.edges("adapter.forward-with-adapter", t.queue, "name", Handles{}, Handles{}, Handles{},
-          Handles{}, Bytes{}, 0xFFFF'FFFF);
   t.edges("input-image.embed-img", t.queue, Handles{}, "", Tokens{});
 }
 

@@ -40,6 +40,7 @@ def runs(folder, port, closed_port):
     for name in ("absent_traits", "allocate", "constraint", "draw", "forward", "future", "messaging",
                  "models", "queue"):
         yield name, [], [], "", TINY
+    yield "adapter", ["--adapter", f"first={SOURCE / 'tests/golden/adapters/llama_r8'}"], [], "", TINY
     yield "context", store, ["store"], "", TINY
     yield "context", [], [], "", TINY
     yield "input", [], ["chat"], "", chat_model(folder)

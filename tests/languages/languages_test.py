@@ -65,7 +65,8 @@ class LanguagesTest(unittest.TestCase):
         """What the program says, on a server of its own with a store and on one without."""
         folder = cls.folder / name
         folder.mkdir()
-        flags = ["--explain-misses", "--allow-http", f"127.0.0.1:{cls.peer_port}", "--endpoint", f"POST /rows={module}"]
+        adapter = harness.SOURCE / "tests" / "golden" / "adapters" / "llama_r8"
+        flags = ["--adapter", f"first={adapter}", "--explain-misses", "--allow-http", f"127.0.0.1:{cls.peer_port}", "--endpoint", f"POST /rows={module}"]
         with beside.Server(harness.BUILD, flags, PAGE_COUNT, cls.model, store=folder / "store") as server:
             said = cls.run_rows(server, module)
         with beside.Server(harness.BUILD, [], PAGE_COUNT, cls.model) as server:

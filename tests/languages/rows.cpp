@@ -22,6 +22,8 @@ Task<> models(Rows& rows, Model model) {
   rows("models.get-model", changed(Model::open("none"), kOk));
   rows("models.available-traits", model.traits());
   rows.raw("models.available-traits", abi::models::available_traits(kNone, buffer, 64));
+  rows("adapter.available-adapters", model.adapters());
+  rows.raw("adapter.available-adapters", abi::adapter::available_adapters(kNone, buffer, 64));
   rows("models.trait-version", model.trait_version("forward"));
   rows("models.trait-version", model.trait_version("none"));
   const ModelInfo& info = model.info();
@@ -171,6 +173,12 @@ Task<> passes(Rows& rows, Model model, const Queue& queue) {
   rows("forward.forward", co_await attempt(forward(queue, arguments)));
   arguments.input_embeds = std::span(&kNone, 1);
   rows("forward.forward", co_await attempt(forward(queue, arguments)));
+  for (const std::string_view name : {"first", "other"}) {
+    co_await rows.future("adapter.forward-with-adapter",
+                         abi::adapter::forward_with_adapter(
+                             queue.handle(), bytes(name), 5, nullptr, 0, input.data(), 4,
+                             pages.handles().data(), 1, nullptr, 0, nullptr, 0, 0));
+  }
   rows("forward.mask-kvpage", mask_kvpage(queue, pages[0], std::vector<std::uint8_t>(16, 1)));
   rows("forward.mask-kvpage", mask_kvpage(queue, pages[0], std::vector<std::uint8_t>(3, 1)));
   co_await outputs(rows, queue, output[0]);
@@ -223,6 +231,8 @@ Task<> editing(Rows& rows, Context& context) {
   rows.raw("context.hint", abi::context::hint(fork.handle(), 99, 0));
   rows("context.allow-beyond-context", fork.allow_beyond_context());
   rows.raw("context.allow-beyond-context", abi::context::allow_beyond_context(fork.handle(), 7));
+  rows("adapter.use-adapters", co_await attempt(fork.use({{"first", 0.5}})));
+  rows("adapter.use-adapters", co_await attempt(fork.use({{"none", 1.0}})));
 }
 
 Task<> working_pages(Rows& rows, Model model) {

@@ -56,6 +56,8 @@ async function models(model) {
   await row("models.get-model", () => Model.open("none"));
   await row("models.available-traits", () => model.traits, texts);
   await row("models.available-traits", () => raw.models.availableTraits(none, buffer));
+  await row("adapter.available-adapters", () => model.adapters(), texts);
+  await row("adapter.available-adapters", () => raw.adapter.availableAdapters(none, buffer));
   await row("models.trait-version", () => model.traitVersion("forward"), String);
   await row("models.trait-version", () => model.traitVersion("none"));
   await row("models.model-info", () => [model.pageSize, model.contextLength, model.vocabularySize, model.embeddingWidth], listed);
@@ -208,6 +210,9 @@ async function passes(model, queue) {
   await row("input.embed-txt", () => raw.input.embedTxt(queue, input, [5, 6, 7, 99999], [0, 1, 2, 3]));
   await future("forward.forward", () => raw.forward.forward(queue, [], input, pages.subarray(0, 1), output, "", 0));
   await future("forward.forward", () => raw.forward.forward(queue, [], [none], pages.subarray(0, 1), output, "", 0));
+  for (const name of ["first", "other"]) {
+    await future("adapter.forward-with-adapter", () => raw.adapter.forwardWithAdapter(queue, name, [], input, pages.subarray(0, 1), [], "", 0));
+  }
   await row("forward.mask-kvpage", () => raw.forward.maskKvpage(queue, pages[0], new Uint8Array(16).fill(1)));
   await row("forward.mask-kvpage", () => raw.forward.maskKvpage(queue, pages[0], new Uint8Array(3).fill(1)));
   await outputs(queue, output[0]);
@@ -250,6 +255,8 @@ async function editing(context) {
   await row("context.hint", () => raw.context.hint(fork.handle, 99, 0));
   await row("context.allow-beyond-context", () => fork.allowBeyondContext());
   await row("context.allow-beyond-context", () => raw.context.allowBeyondContext(fork.handle, 7));
+  await row("adapter.use-adapters", () => void raw.adapter.useAdapters(fork.handle, "first", new Float64Array([0.5])));
+  await row("adapter.use-adapters", () => void raw.adapter.useAdapters(fork.handle, "none", new Float64Array([1])));
 }
 
 async function workingPages(model, queue) {

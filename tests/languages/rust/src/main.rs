@@ -31,6 +31,10 @@ async fn models(rows: &Rows, model: &Model) -> Result<()> {
     rows.raw("models.available-traits", unsafe {
         raw::models::available_traits(NONE, buffer.as_mut_ptr(), 64)
     });
+    rows.row("adapter.available-adapters", model.adapters(), texts);
+    rows.raw("adapter.available-adapters", unsafe {
+        raw::adapter::available_adapters(NONE, buffer.as_mut_ptr(), 64)
+    });
     for name in ["forward", "none"] {
         let version =
             unsafe { raw::models::trait_version(model.handle(), name.as_ptr(), name.len() as u32) };
@@ -273,6 +277,27 @@ async fn passes(rows: &Rows, model: &Model, queue: i32) {
         })
         .await;
     }
+    for name in ["first", "other"] {
+        rows.future("adapter.forward-with-adapter", unsafe {
+            raw::adapter::forward_with_adapter(
+                queue,
+                name.as_ptr(),
+                name.len() as u32,
+                null(),
+                0,
+                &embeds[0],
+                4,
+                pages.as_ptr(),
+                1,
+                null(),
+                0,
+                null(),
+                0,
+                0,
+            )
+        })
+        .await;
+    }
     rows.raw("forward.mask-kvpage", unsafe {
         raw::forward::mask_kvpage(queue, pages[0], [1u8; 16].as_ptr(), 16)
     });
@@ -341,6 +366,8 @@ async fn editing(rows: &Rows, context: &mut Context) -> Result<()> {
     rows.raw("context.allow-beyond-context", unsafe {
         raw::context::allow_beyond_context(fork.handle(), 7)
     });
+    rows.row("adapter.use-adapters", fork.use_adapters(&[("first", 0.5)]), ok);
+    rows.row("adapter.use-adapters", fork.use_adapters(&[("none", 1.0)]), ok);
     Ok(())
 }
 
