@@ -32,7 +32,7 @@ void program(Harness& t) {
   t.refused("models.trait-version", ErrorCode::NotFound, model, "telepathy");
   t.refused("models.trait-version", ErrorCode::NotFound, model, "");
   t.refused("models.trait-version", ErrorCode::TooLarge, model, std::string(256, 'a'));
-  t.refused("models.trait-version", ErrorCode::NotSupported, model, "adapter");
+  t.refused("models.trait-version", ErrorCode::NotSupported, model, "input_image");
   t.mistakes("models.available-models", static_cast<void*>(text), 512);
   t.mistakes("models.get-model", "");
   t.edges("models.get-model", "");

@@ -101,8 +101,7 @@ pub mod adapter {
     imports! {
         "quire:core/adapter@1";
         #[doc = " The trait \"adapter\": low-rank additions to a model's weights (LoRA), by name. A name is one of"]
-        #[doc = " the program's tenant, or else one of the server's. A model without the trait answers"]
-        #[doc = " `not-supported` to all three."]
+        #[doc = " the program's tenant, or else one of the server's. A model without the trait refuses all three."]
         #[doc = ""]
         #[doc = " Names of the adapters that the program may use with the model, one a line, UTF-8."]
         "available-adapters" available_adapters(model: i32, buffer: *mut u8, capacity: u32) -> i32;

@@ -61,8 +61,7 @@ constexpr const char* error_code_name(ErrorCode code) {
 
 namespace adapter {
 // The trait "adapter": low-rank additions to a model's weights (LoRA), by name. A name is one of
-// the program's tenant, or else one of the server's. A model without the trait answers
-// `not-supported` to all three.
+// the program's tenant, or else one of the server's. A model without the trait refuses all three.
 //
 // Names of the adapters that the program may use with the model, one a line, UTF-8.
 QUIRE_IMPORT("quire:core/adapter@1", "available-adapters")
