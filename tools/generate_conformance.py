@@ -20,7 +20,7 @@ import programs  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 # Traits that no model has yet: that a call says so is all there is to test.
-ABSENT = {"adapter", "input-image"}
+ABSENT = {"input-image"}
 TEXT = """\
 <!-- Written by tools/generate_conformance.py from what tests/conformance noted. Do not edit. -->
 

@@ -41,8 +41,8 @@ struct ChatPrompt {
   std::string schema;                      // What the answer looks like; empty: any text.
   std::string schema_member;               // The member of the request that gives the schema.
   std::optional<SavedContext> saved = {};  // May hold a beginning of the prompt.
-  std::chrono::seconds keep{0};  // How long its pages stay unused; 0: as others do.
-  bool separates_thoughts = false;  // From the text, also if the model may call no tool.
+  std::chrono::seconds keep{0};            // How long its pages stay unused; 0: as others do.
+  bool separates_thoughts = false;         // From the text, also if the model may call no tool.
   std::optional<std::uint64_t> thought_count_max = {};  // Tokens of thoughts, which then end.
   bool is_repaired = false;  // Changing lines of the system prompt move to its end.
 };

@@ -36,9 +36,9 @@ Result<AdapterOption> parse_adapter(const std::string& text) {
     option.name = option.name.substr(colon + 1);
   }
   if (!option.name.empty() && !option.path.empty()) return option;
-  return Error(ErrorCode::InvalidArgument,
-               "--adapter " + in_quotes(text) +
-                   " is not NAME=PATH, as in pirate=examples/adapters/pirate");
+  return Error(
+      ErrorCode::InvalidArgument,
+      "--adapter " + in_quotes(text) + " is not NAME=PATH, as in pirate=examples/adapters/pirate");
 }
 
 }  // namespace quire::cli

@@ -57,7 +57,7 @@ struct EngineOptions {
   std::optional<std::uint64_t> kv_memory_bytes;
   // Off where the verb has no snapshots to save or open.
   StoreUse store_use = StoreUse::Off;
-  std::string store_folder;      // Empty: that of the user's data.
+  std::string store_folder;  // Empty: that of the user's data.
   MissUse misses = MissUse::Off;
   TierOptions tiers;
 };

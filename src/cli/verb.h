@@ -44,10 +44,10 @@ struct EngineFlags {
   void add_model(CLI::App& app);
   void add_models(CLI::App& app);  // For verbs whose programs may choose.
   void add_adapters(CLI::App& app, const char* what_for);
-  void add_all(CLI::App& app);     // With add_model,
-  void add_rest(CLI::App& app);    // and without.
+  void add_all(CLI::App& app);         // With add_model,
+  void add_rest(CLI::App& app);        // and without.
   void add_scheduling(CLI::App& app);  // Of add_rest().
-  void add_store(CLI::App& app);   // For verbs whose programs may save contexts.
+  void add_store(CLI::App& app);       // For verbs whose programs may save contexts.
   Result<EngineOptions> finish() const;
   Result<EngineOptions> finish_store(EngineOptions options) const;  // Of finish().
 };

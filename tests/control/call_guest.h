@@ -142,13 +142,12 @@ class Guest {
   std::int64_t use_adapters(std::int64_t of, std::string_view names, std::vector<double> scales) {
     const auto count = static_cast<std::int64_t>(scales.size());
     host_.put(kNote, {reinterpret_cast<const char*>(scales.data()), scales.size() * 8});
-    return call("adapter", "use-adapters",
-                {of, host_.put(kTokens, names), static_cast<std::int64_t>(names.size()), kNote,
-                 count});
+    return call(
+        "adapter", "use-adapters",
+        {of, host_.put(kTokens, names), static_cast<std::int64_t>(names.size()), kNote, count});
   }
   std::string adapters() {
-    const std::int64_t bytes =
-        call("adapter", "available-adapters", {model_, kBuffer, 16384});
+    const std::int64_t bytes = call("adapter", "available-adapters", {model_, kBuffer, 16384});
     return host_.get(kBuffer, static_cast<std::uint32_t>(std::max<std::int64_t>(bytes, 0)));
   }
   // An empty context of the model that has the name, or the error.

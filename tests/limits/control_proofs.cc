@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "control/contexts/model_resources.h"
 #include "control/adapters/adapter_registry.h"
+#include "control/contexts/model_resources.h"
 #include "control/controller/grammar_cache.h"
 #include "control/controller/job_turns.h"
 #include "control/controller/store_jobs.h"

@@ -73,7 +73,7 @@ class alignas(64) Context {
   const CommittedChain& chain() const { return chain_; }
   const DeviceTable& table() const { return table_; }
   const SlotView& view() const { return view_; }  // Which slots were dropped, and when.
-  const ContextAdapters& adapters() const { return adapters_; }  // Those queued included.
+  const ContextAdapters& adapters() const { return adapters_; }     // Those queued included.
   const SwappedContext* swapped() const { return swapped_.get(); }  // Null: not on a tier.
   const AwayMark& away() const { return away_; }
   const ContextUse& use() const { return use_; }

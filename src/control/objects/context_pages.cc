@@ -170,8 +170,7 @@ class Adoption {
     const std::uint32_t slot_first = context_.chain().page_count() * page_size;
     const std::vector<AdapterRun> adapters =
         context_.adapters().of_slots.of(slot_first, slot_first + page_size);
-    const PageContent content{
-        .tokens = tokens, .positions = page.positions, .adapters = adapters};
+    const PageContent content{.tokens = tokens, .positions = page.positions, .adapters = adapters};
     builder_.push(cache.commit(own.front(), context_.chain().head(), content, HoldKind::Chain,
                                /*is_opaque=*/true));
   }

@@ -356,11 +356,11 @@ void ContextSteps::add_rows(Operation& operation, const Chunk& chunk, BatchDraft
   const bool is_base = sets.is_base();
   for (std::uint32_t index = 0; index < chunk.queued_count + chunk.draft_count; ++index) {
     const std::uint32_t offset = written + index;
-    draft.add_row({.token = tokens[index],
-                   .position = static_cast<std::uint32_t>(position_first + offset),
-                   .slot = base + offset,
-                   .adapters = is_base ? inference::kNoAdapters
-                                       : draft.adapters_of(sets.at(base + offset))});
+    draft.add_row(
+        {.token = tokens[index],
+         .position = static_cast<std::uint32_t>(position_first + offset),
+         .slot = base + offset,
+         .adapters = is_base ? inference::kNoAdapters : draft.adapters_of(sets.at(base + offset))});
     if (index >= chunk.queued_count) {
       draws_.want_draw(operation, draft.row_count() - 1, index - chunk.queued_count + 1, draft);
       continue;

@@ -3,8 +3,8 @@
 //
 // Thread   engine thread only.
 #include "base/result.h"
-#include "control/contexts/context.h"
 #include "control/contexts/adapter_set.h"
+#include "control/contexts/context.h"
 #include "control/store/records.h"
 
 namespace quire::control {

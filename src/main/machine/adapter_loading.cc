@@ -30,8 +30,8 @@ Result<control::ModelIndex> index_of(const std::vector<control::AdapterModel>& m
 
 Result<std::unique_ptr<control::AdapterRegistry>> load_adapters(
     std::vector<control::AdapterModel> models, const std::vector<cli::AdapterOption>& options) {
-  auto registry = std::make_unique<control::AdapterRegistry>(models,
-                                                             control::AdapterRegistryOptions{});
+  auto registry =
+      std::make_unique<control::AdapterRegistry>(models, control::AdapterRegistryOptions{});
   for (const cli::AdapterOption& option : options) {
     const control::ModelIndex model = TRY(index_of(models, option));
     const Result<control::AdapterDescription> added =
@@ -44,8 +44,8 @@ Result<std::unique_ptr<control::AdapterRegistry>> load_adapters(
 }
 
 Result<control::AdapterSetRef> choose_adapters(const control::AdapterRegistry& registry,
-                                                 const std::vector<cli::AdapterOption>& options,
-                                                 const std::string& first_model) {
+                                               const std::vector<cli::AdapterOption>& options,
+                                               const std::string& first_model) {
   std::vector<control::AdapterChoice> choices;
   for (const cli::AdapterOption& option : options) {
     if (!option.model.empty() && option.model != first_model) continue;

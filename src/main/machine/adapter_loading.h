@@ -17,7 +17,7 @@ Result<std::unique_ptr<control::AdapterRegistry>> load_adapters(
 
 // All adapters of the options that are of the first model, together; null: there are none.
 Result<control::AdapterSetRef> choose_adapters(const control::AdapterRegistry& registry,
-                                                 const std::vector<cli::AdapterOption>& options,
-                                                 const std::string& first_model);
+                                               const std::vector<cli::AdapterOption>& options,
+                                               const std::string& first_model);
 
 }  // namespace quire

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "quire/bindings.h"
-#include "quire/runtime.h"
 #include "quire/result.h"
+#include "quire/runtime.h"
 
 namespace quire {
 
