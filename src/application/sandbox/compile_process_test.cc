@@ -154,7 +154,7 @@ TEST_F(CompilerProcess, CodeThatLacksItsDigestIsNone) {
   EXPECT_EQ(right.value().file.bytes().value(), code.size());
   EXPECT_LT(ftruncate(right.value().file.descriptor(), 0), 0) << "it is sealed";
   expect_error(script("codd"), ErrorCode::Unavailable, "whose digest is not");
-  expect_error(script("cod"), ErrorCode::Unavailable, "less code than it told of");
+  expect_error(script("cod"), ErrorCode::Unavailable, "less code than it announced");
   reply.effort = static_cast<Effort>(7);
   expect_error(script("code"), ErrorCode::Unavailable, "no known kind");
 }

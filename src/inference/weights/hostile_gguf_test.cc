@@ -206,7 +206,7 @@ TEST_F(HostileGguf, ChecksWhereTensorsLie) {
   expect_refused(with("blk.0.attn_q.weight offset", std::uint64_t{0}), ErrorCode::Corrupted,
                  "overlap");
   expect_refused(with("blk.0.attn_q.weight offset", std::uint64_t{8}), ErrorCode::Corrupted,
-                 "is no multiple of the alignment 32");
+                 "is not a multiple of the alignment 32");
   expect_refused(with("blk.0.attn_q.weight offset", std::uint64_t{1} << 40), ErrorCode::Corrupted,
                  "takes 4096 bytes at offset");
   expect_refused(with("blk.0.attn_q.weight offset", ~std::uint64_t{31}), ErrorCode::Corrupted,

@@ -302,7 +302,7 @@ TEST(ModelConfig, RefusesNumbersBeyondReason) {
   }
   expect_refused(llama_with({{"vocab_size", 4096.0}}), ErrorCode::Corrupted,
                  "\"vocab_size\" is 4096.0 where an integer of 0 to 2^32 - 1 was expected");
-  expect_refused(llama_with({{"num_key_value_heads", 3}}), ErrorCode::Corrupted, "no multiple");
+  expect_refused(llama_with({{"num_key_value_heads", 3}}), ErrorCode::Corrupted, "not a multiple");
   expect_refused(llama_with({{"vocab_size", nullptr}}), ErrorCode::NotFound,
                  "\"vocab_size\" is missing");
 }
