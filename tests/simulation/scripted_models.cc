@@ -70,6 +70,13 @@ void ScriptedGuest::ask_for_absent_traits() {
   };
   refuses("adapter.available-adapters", {model, kTakenBytes, 64});
   refuses("adapter.forward-with-adapter", {of_queue, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  if (const Context* context = look_for_context(true)) {
+    const std::int64_t value = call("adapter.use-adapters", {context->handle, 0, 0, 0, 0});
+    const bool has_no_queue = value == -static_cast<std::int64_t>(ErrorCode::NotFound);
+    if (value != kNotSupported && !has_no_queue) {
+      find("adapter.use-adapters gives " + std::to_string(value));
+    }
+  }
   refuses("input-image.num-embs-needed", {model, 8, 8});
   refuses("input-image.embed-img", {of_queue, 0, 0, 0, 0, 0, 0});
   refuses("tokenize.apply-chat-template", {model, 0, 0});
