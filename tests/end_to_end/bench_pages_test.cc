@@ -12,7 +12,7 @@ const std::string kTrace = QUIRE_SOURCE_DIR "/tests/traces/mooncake_synthetic.tx
 double hit_rate(std::vector<std::string> more) {
   std::vector<std::string> arguments = {"pages", "--json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return output_json(run_quire(arguments)).value("hit_rate", -1.0);
+  return output_json(run_quire_bench(arguments)).value("hit_rate", -1.0);
 }
 
 void expect_failure(const std::string& file, int exit_code, const std::string& text) {
