@@ -7,14 +7,24 @@ type NumberList = ArrayLike<number>;
 
 export interface AdapterCalls {
   /**
-   * The trait "adapter": low-rank additions to a model's weights, by name. A model without it
-   * answers `not-supported` to both.
+   * The trait "adapter": low-rank additions to a model's weights (LoRA), by name. A name is one of
+   * the program's tenant, or else one of the server's. A model without the trait refuses all three.
    *
-   * Names of the adapters that the server has for the model, one a line, UTF-8.
+   * Names of the adapters that the program may use with the model, one a line, UTF-8.
    */
   availableAdapters(model: number, buffer: ArrayBufferView): number;
   /**
-   * As forward.forward, through the adapter of that name. `not-found`: there is none.
+   * Tokens that are appended to the context from now on are computed under these adapters together:
+   * `names`, one a line, and a scale for each, as a factor of the adapter's own. No names: the base
+   * model. Tokens that were appended before keep what they have, also where they are computed again;
+   * pages are shared exactly as far as tokens and adapters are equal. Forks and snapshots keep what is
+   * in force. A scale of 0 is the absence of its adapter. `not-found`: there is no adapter of that
+   * name. `invalid-argument`: one is there twice, a scale is not finite, or there are more than 8.
+   */
+  useAdapters(context: number, names: BytesLike, scales: NumberList): number;
+  /**
+   * As forward.forward, through the adapter of that name, with the scale 1. `not-found`: there is
+   * none.
    */
   forwardWithAdapter(queue: number, adapter: BytesLike, ikv: NumberList, iemb: NumberList, okv: NumberList, oemb: NumberList, mask: BytesLike, flags: number): number;
 }
@@ -538,7 +548,9 @@ export interface ModelsCalls {
    */
   availableModels(buffer: ArrayBufferView): number;
   /**
-   * A model by name; the empty name is the server's first. `too-large`: a name over 255 bytes.
+   * A model by name; the empty name is the server's first. "NAME" of one of its adapters, where no
+   * model is called so, or "BASE:NAME" is the model with that adapter in force in each context that
+   * is made of it, as by adapter.use-adapters. `too-large`: a name over 255 bytes.
    */
   getModel(name: BytesLike): number;
   /**
@@ -558,7 +570,7 @@ export interface ModelsCalls {
    */
   modelInfo(model: number, buffer: ArrayBufferView): number;
   /**
-   * The name of a model, as UTF-8.
+   * The name of a model, as UTF-8; of one with an adapter, as it was given to get-model.
    */
   modelName(model: number, buffer: ArrayBufferView): number;
 }

@@ -43,7 +43,8 @@ class AdaptersTest(harness.EndpointTest):
 
     def test_share_no_page_with_the_base(self):
         def found(model):
-            body = {"model": model, "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 1}
+            messages = [{"role": "user", "content": "A prompt that no other test has. " * 6}]
+            body = {"model": model, "messages": messages, "max_tokens": 1}
             usage = self.ok("/v1/chat/completions", body).json["usage"]
             return usage["prompt_tokens_details"]["cached_tokens"]
 
