@@ -10,10 +10,11 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop())
+ADAPTER = ROOT / "tests/golden/adapters/llama_r8"
 
 # Calls of traits that no model has, and those that need what this launch does not grant or nobody here says.
 REFUSED = {
-    r"(adapter|input-image)\..*": "not-supported",
+    r"input-image\..*": "not-supported",
     r"net\.http-(get|post|request)": "permission-denied",
     r"net\.(write-body|finish-body|response-head|read-body)": "not-found",
     r"serve\..*": "not-supported",  # No HTTP request launched the program.
@@ -32,7 +33,7 @@ class CallExamples(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [BUILD / "quire", "run", BUILD / "tests/docs/call_examples.wasm", "--model",
-                 ROOT / "tests/golden/tiny_llama", "--store", pathlib.Path(folder, "store")],
+                 ROOT / "tests/golden/tiny_llama", "--adapter", f"french={ADAPTER}", "--store", pathlib.Path(folder, "store")],
                 capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         ends = dict(line.split(" ", 1) for line in done.stdout.splitlines())
