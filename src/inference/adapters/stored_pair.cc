@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "inference/kernels/scalar/decode.h"
+#include "inference/weights/half_split.h"
 
 namespace quire::inference {
 namespace {
@@ -114,15 +115,12 @@ Result<Numbers> read_numbers(const StoredTensor& tensor) {
   return Numbers{NumberFormat::F32, {bytes.begin(), bytes.end()}};
 }
 
-// Row i of a head in half-split order is row 2 i of the head as stored for i below half of
-// head_dim, and row 2 (i - half) + 1 above.
 std::vector<std::byte> half_split(const std::vector<std::byte>& rows, std::size_t row_bytes,
-                                  std::size_t head_dim) {
+                                  std::uint32_t head_dim) {
   std::vector<std::byte> turned(rows.size());
-  const std::size_t half = head_dim / 2;
   for (std::size_t row = 0; row * row_bytes < rows.size(); ++row) {
-    const std::size_t i = row % head_dim;
-    const std::size_t stored = row - i + (i < half ? 2 * i : 2 * (i - half) + 1);
+    const auto in_head = static_cast<std::uint32_t>(row % head_dim);
+    const std::size_t stored = row - in_head + interleaved_row(in_head, head_dim);
     std::memcpy(turned.data() + row * row_bytes, rows.data() + stored * row_bytes, row_bytes);
   }
   return turned;

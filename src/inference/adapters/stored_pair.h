@@ -53,12 +53,13 @@ struct StoredPair {
   bool is_interleaved = false;  // The rows of query and key are stored for interleaved RoPE.
 };
 
-// Fills `pairs` half by half. `half` is "a" or "b" of messages' lora_A and lora_B.
+// Joins the halves of each module as a file gives them, in any order.
 class PairCollector {
  public:
   enum class Half : std::uint8_t { A, B };
+  // Corrupted if the half is there already.
   Result<void> add(const std::string& module, Half half, StoredTensor tensor);
-  // NotFound naming the half that is missing. By name of the module.
+  // By name of the module. Corrupted, naming the half that is missing.
   struct Pair {
     std::string module;
     StoredTensor a, b;

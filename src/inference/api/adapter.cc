@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "base/half.h"
+#include "inference/api/plain_number.h"
 
 namespace quire::inference {
 namespace {
@@ -31,17 +31,6 @@ std::string name_of(const AdapterPart& part) {
   return "layer " + std::to_string(part.layer) + ", " + projection_name(part.projection);
 }
 
-float number_at(NumberFormat format, const std::byte* from) {
-  if (format == NumberFormat::F32) {
-    float value = 0.0f;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
-  }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, from, sizeof(bits));
-  return format == NumberFormat::F16 ? float_from_f16(bits) : float_from_bf16(bits);
-}
-
 template <typename T>
 void add_value(Sha256& hash, const T& value) {
   hash.add(std::as_bytes(std::span(&value, 1)));
@@ -51,12 +40,11 @@ void add_value(Sha256& hash, const T& value) {
 Result<void> add_numbers(Sha256& hash, NumberFormat format, std::span<const std::byte> bytes,
                          const std::string& where) {
   std::array<float, 1024> values;
-  const std::size_t step = number_bytes(format);
-  const std::size_t count = bytes.size() / step;
+  const std::size_t count = bytes.size() / number_bytes(format);
   for (std::size_t done = 0; done < count;) {
     const std::size_t now = std::min(values.size(), count - done);
     for (std::size_t i = 0; i < now; ++i) {
-      values[i] = number_at(format, bytes.data() + (done + i) * step);
+      values[i] = plain_number(format, bytes.data(), done + i);
       if (std::isfinite(values[i])) continue;
       return Error(ErrorCode::Corrupted, where + ": number " + std::to_string(done + i) + " of " +
                                              std::to_string(count) + " is " +

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/half.h"
+#include "inference/api/plain_number.h"
 #include "inference/kernels/scalar/quantised.h"
 
 namespace quire::inference {
@@ -248,17 +248,6 @@ void unpack_quantised_row(NumberFormat format, std::uint32_t column_count, const
   }
 }
 
-float number_at(NumberFormat format, const std::byte* from) {
-  switch (format) {
-    case NumberFormat::F16:
-      return float_from_f16(load<std::uint16_t>(from));
-    case NumberFormat::BF16:
-      return float_from_bf16(load<std::uint16_t>(from));
-    default:
-      return load<float>(from);
-  }
-}
-
 }  // namespace
 
 PackedKind packed_kind(NumberFormat format) {
@@ -318,9 +307,8 @@ void vector_unpack_row(const PackedMatrix& matrix, std::uint32_t row, float* out
     unpack_quantised_row(matrix.format, matrix.column_count, group, lane, out);
     return;
   }
-  const std::size_t bytes = format_shape(matrix.format).block_bytes;
   for (std::size_t column = 0; column < matrix.column_count; ++column) {
-    out[column] = number_at(matrix.format, group + (column * kRowGroup + lane) * bytes);
+    out[column] = plain_number(matrix.format, group, column * kRowGroup + lane);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "inference/weights/half_split.h"
 
 namespace quire::inference {
 
@@ -77,8 +78,7 @@ Result<void> WeightSource::read(TensorRole role, std::uint32_t layer, std::uint3
   return found->source->read(found->offset + row_first * info.row_bytes(), into);
 }
 
-// Row i of a head in half-split order is row 2 i of the head as stored for i below half of
-// head_dim, and row 2 (i - half) + 1 above. A vector (a bias) is turned number by number.
+// A vector (a bias) is turned number by number.
 Result<void> WeightSource::read_interleaved(const Entry& entry, std::uint32_t row_first,
                                             std::uint32_t row_count,
                                             std::span<std::byte> into) const {
@@ -94,9 +94,7 @@ Result<void> WeightSource::read_interleaved(const Entry& entry, std::uint32_t ro
     const std::uint32_t head_first = row / head_dim * head_dim;
     TRY(entry.source->read(entry.offset + head_first * row_bytes, head));
     for (; row < end && row < head_first + head_dim; ++row) {
-      const std::uint32_t i = row - head_first;
-      const std::uint32_t half = head_dim / 2;
-      const std::uint32_t stored = i < half ? 2 * i : 2 * (i - half) + 1;
+      const std::uint32_t stored = interleaved_row(row - head_first, head_dim);
       std::memcpy(into.data() + (row - first) * row_bytes, head.data() + stored * row_bytes,
                   row_bytes);
     }

@@ -3,19 +3,13 @@
 // the machine has the operation or not.
 #include <cmath>
 
-#include "base/half.h"
+#include "inference/api/plain_number.h"
 #include "inference/kernels/scalar/scalar.h"
 
 namespace quire::inference::scalar {
 namespace {
 
 constexpr std::uint32_t kAdapterLanes = 16;
-
-float adapter_number(NumberFormat format, const void* numbers, std::size_t index) {
-  if (format == NumberFormat::F32) return static_cast<const float*>(numbers)[index];
-  const std::uint16_t bits = static_cast<const std::uint16_t*>(numbers)[index];
-  return format == NumberFormat::F16 ? float_from_f16(bits) : float_from_bf16(bits);
-}
 
 }  // namespace
 
@@ -27,7 +21,7 @@ void adapter_shrink(NumberFormat format, const ShrinkTask& task) {
       for (std::uint32_t i = 0; i < task.a_stride; ++i) {
         const float value = i < task.column_count ? x[i] : 0.0f;
         float& lane = lanes[i % kAdapterLanes];
-        lane = std::fma(adapter_number(format, task.a, rank * task.a_stride + i), value, lane);
+        lane = std::fma(plain_number(format, task.a, rank * task.a_stride + i), value, lane);
       }
       for (std::uint32_t width = kAdapterLanes / 2; width > 0; width /= 2) {
         for (std::uint32_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
@@ -46,7 +40,7 @@ void adapter_expand(NumberFormat format, const ExpandTask& task) {
       float sum = 0.0f;
       for (std::uint32_t c = 0; c < task.rank; ++c) {
         const std::size_t at = (group + c) * kAdapterLanes + output % kAdapterLanes;
-        sum = std::fma(adapter_number(format, task.b, at), t[c], sum);
+        sum = std::fma(plain_number(format, task.b, at), t[c], sum);
       }
       y[output] += sum;
     }
