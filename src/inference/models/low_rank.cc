@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/divide_up.h"
 #include "inference/kernels/scalar/decode.h"
 
 namespace quire::inference {
@@ -34,8 +35,8 @@ struct ShrinkTiles {
 
   ShrinkTiles(std::uint32_t rank, std::uint32_t row_count) {
     rank_tile = row_count <= kFewRows ? kRankTileOfFew : rank;
-    rank_tiles = (rank + rank_tile - 1) / rank_tile;
-    row_tiles = (row_count + kRowTile - 1) / kRowTile;
+    rank_tiles = divide_up(rank, rank_tile);
+    row_tiles = divide_up(row_count, kRowTile);
   }
   std::uint32_t count() const { return rank_tiles * row_tiles; }
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/divide_up.h"
 
 namespace quire::inference {
 namespace {
@@ -30,10 +31,6 @@ std::size_t aligned_floats(std::size_t count) {
 std::size_t aligned_bytes(std::size_t count) {
   return (count + 63) / 64 * 64;
 }
-std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
-  return (a + b - 1) / b;
-}
-
 }  // namespace
 
 // ---- Construction ----

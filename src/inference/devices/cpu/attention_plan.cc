@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/check.h"
+#include "base/divide_up.h"
 
 namespace quire::inference {
 namespace {
@@ -12,10 +13,6 @@ constexpr std::uint32_t kRowsPerTask = 16;         // Rows of one pass that shar
 constexpr std::uint32_t kRowsPerPartialTask = 32;  // Rows of many passes.
 constexpr std::uint32_t kTasksPerWorker = 4;       // Fewer leave workers idle at the end.
 constexpr std::uint32_t kSpansPerPiece = 4;        // 1,024 slots: a fold costs little beside them.
-
-std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
-  return (a + b - 1) / b;
-}
 
 }  // namespace
 
