@@ -31,10 +31,14 @@ void drop_alone(PageCache& cache, PageLedger& ledger, const WindowPage& page,
 
 }  // namespace
 
+std::span<const WindowPage> CommittedChain::window_from(std::uint32_t index) const {
+  return {std::ranges::lower_bound(window_, index, {}, &WindowPage::index), window_.end()};
+}
+
 bool CommittedChain::holds(std::uint32_t index) const {
-  return index < anchor_count_ || std::any_of(
-                                      window_.begin(), window_.end(),
-                                      [&](const WindowPage& page) { return page.index == index; });
+  if (index < anchor_count_) return true;
+  const std::span<const WindowPage> from = window_from(index);
+  return !from.empty() && from.front().index == index;
 }
 
 std::vector<WindowPage> CommittedChain::held_pages(const PageCache& cache,
@@ -150,9 +154,7 @@ void CommittedChain::drop_gone(PageCache& cache, PageLedger& ledger, const SlotS
                                SlotRange range, const ColdHint& hint) {
   const std::uint32_t page_size = cache.page_size();
   const auto from_page = [&](std::uint32_t first) {
-    return std::lower_bound(
-        window_.begin(), window_.end(), first,
-        [](const WindowPage& page, std::uint32_t index) { return page.index < index; });
+    return window_.end() - static_cast<std::ptrdiff_t>(window_from(first).size());
   };
   const auto end = from_page((range.end + page_size - 1) / page_size);
   auto kept = from_page(range.begin / page_size);

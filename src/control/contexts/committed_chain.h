@@ -34,8 +34,9 @@ class CommittedChain {
   NodeId anchor() const { return anchor_; }
   std::uint32_t page_count() const { return page_count_; }  // Dropped ones included.
   std::uint32_t anchor_count() const { return anchor_count_; }
-  std::span<const WindowPage> window() const { return window_; }  // By rising index.
-  bool has_opaque_page() const { return has_opaque_page_; }       // Now or once.
+  std::span<const WindowPage> window() const { return window_; }       // By rising index.
+  std::span<const WindowPage> window_from(std::uint32_t index) const;  // From that page on.
+  bool has_opaque_page() const { return has_opaque_page_; }            // Now or once.
 
   bool is_windowed() const { return anchor_count_ < page_count_; }
   // How the next page is held.

@@ -47,7 +47,6 @@ std::uint32_t pages_lacking(const Context& context, std::uint32_t page_size, std
 std::vector<inference::TableEntry> entries_of(const Context& context, const PageCache& cache,
                                               std::uint32_t first, std::uint32_t end) {
   const CommittedChain& chain = context.chain();
-  const std::span<const WindowPage> window = chain.window();
   const std::span<const PageId> tail = context.working().pages();
   const std::uint32_t page_size = cache.page_size();
   const SlotSet& dropped = context.view().dropped();
@@ -63,11 +62,9 @@ std::vector<inference::TableEntry> entries_of(const Context& context, const Page
     if (index <= end) put(index - 1, cache.page_of(node));
     node = cache.parent(node);
   }
-  auto each = std::lower_bound(
-      window.begin(), window.end(), first,
-      [](const WindowPage& page, std::uint32_t index) { return page.index < index; });
-  for (; each != window.end() && each->index < end; ++each) {
-    put(each->index, cache.page_of(each->node));
+  for (const WindowPage& page : chain.window_from(first)) {
+    if (page.index >= end) break;
+    put(page.index, cache.page_of(page.node));
   }
   const std::uint32_t tail_first = chain.page_count();
   const std::uint32_t tail_end = tail_first + context.working().count();
