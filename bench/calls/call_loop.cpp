@@ -1,5 +1,5 @@
-// The guest of `quire-bench calls`: makes a call each time it is told to, and tells when it was
-// made and when it was done, on the server's clock.
+// The guest of `quire-bench calls`: for each message it makes calls, and answers with the times at
+// which they began and ended, on the server's clock.
 //
 //   call_loop control | device
 #include <array>
