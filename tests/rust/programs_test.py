@@ -29,7 +29,8 @@ class TwinsTest(harness.ProgramTest):
         for number, options in enumerate(COMPLETIONS):
             with self.subTest(options=options):
                 cpp, rust = self.compare("text_completion", *options, PROMPT.format(f"{number}:"))
-                if 0 not in options:
+                # The loop of the host has drawn on when a program finds its stop text: how far depends on the moment.
+                if 0 not in options and "--stop" not in options:
                     self.assertEqual(rust.asked, cpp.asked)
 
     def test_tree_of_thought_follows_the_same_thoughts_side_by_side(self):
