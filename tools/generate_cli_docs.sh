@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# generate_cli_docs.sh QUIRE [--check]: writes docs/cli.md from what `quire VERB --help` and `quire-bench VERB --help`
+# generate_cli_docs.sh QUIRE [--check]: writes docs/reference/cli.md from what `quire VERB --help` and `quire-bench VERB --help`
 # print, or fails if the file differs. quire-bench lies beside QUIRE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -37,10 +37,10 @@ section() {
 }
 
 if [ "${2:-}" = "--check" ]; then
-  diff -u docs/cli.md <(generate) || {
-    echo "docs/cli.md differs from --help: run tools/generate_cli_docs.sh $1" >&2
+  diff -u docs/reference/cli.md <(generate) || {
+    echo "docs/reference/cli.md differs from --help: run tools/generate_cli_docs.sh $1" >&2
     exit 1
   }
 else
-  generate >docs/cli.md
+  generate >docs/reference/cli.md
 fi

@@ -35,7 +35,7 @@ REFUSALS = {  # Of the server, at any path.
 }
 FORMED = (400, 401, 403, 408, 413, 415, 429, 503)  # They have the form of the interface at the path.
 SECURITY = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "A key of the server (docs/access.md)."},
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A key of the server (docs/operate/access.md)."},
     "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key",
                "description": "The same key, as Anthropic's clients send it."},
 }

@@ -90,7 +90,7 @@ CLASSES = {
 def costs():
     assert tuple(CLASSES) == COSTS
     out = "\n## What a call costs\n\nEach call names one of these. Its arguments are copied besides, and a"
-    out += " result when it is taken. The figures are those of [the benchmarks](../benchmarks.md#what-a-call-costs-a-program),"
+    out += " result when it is taken. The figures are those of [the benchmarks](../benchmarks/README.md#what-a-call-costs-a-program),"
     out += " which tell the machine too.\n\n| cost | who does the work | when the answer comes | what it takes |\n"
     return out + "|---|---|---|---|\n" + "".join(f"| {name} | {row} |\n" for name, row in CLASSES.items())
 
@@ -221,9 +221,9 @@ def write_examples(path):
     return True
 
 
-def write_pages(folder, wanted, others, check, source):
-    """Makes `wanted`, a text for each path, the pages of the folder but for `others`; with `check` says what differs."""
-    stale = [path for path in folder.glob("*.md") if path not in wanted and path.name not in others]
+def write_pages(folder, wanted, note, check, source):
+    """Makes `wanted`, a text for each path, the pages of the folder that begin with `note`; with `check` says what differs."""
+    stale = [path for path in folder.glob("*.md") if path not in wanted and path.read_text().startswith(note)]
     changed = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     if check:
         for path in changed + stale:
@@ -254,7 +254,7 @@ def main(check):
     except language_table.TableError as error:
         print(error)
         return False
-    return write_pages(FOLDER, wanted, {TESTED, ROUTES, *BY_HAND}, check, "interface/*.wit says")
+    return write_pages(FOLDER, wanted, NOTE.partition("from")[0], check, "interface/*.wit says")
 
 
 if __name__ == "__main__":

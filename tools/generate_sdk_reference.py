@@ -295,7 +295,7 @@ def main(check):
     paths.sort(key=lambda path: path.name)
     wanted = {FOLDER / f"{path.stem}.md": page(path) for path in paths}
     wanted[FOLDER / "README.md"] = index(paths)
-    return write_pages(FOLDER, wanted, set(), check, "the headers of the SDK say")
+    return write_pages(FOLDER, wanted, NOTE.partition("from")[0], check, "the headers of the SDK say")
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ LONG_TOOL_NAME = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}
 # A service that this server lacks: it is left out.
 OTHER_TOOL = {"type": "object", "required": ["type"], "properties": {"type": {**SOME_TEXT, "not": {
     "enum": ["function", "custom", "namespace"]}}}}
-JSON_SCHEMA = {"type": "object", "description": "A JSON schema (docs/grammars.md says what is enforced)."}
+JSON_SCHEMA = {"type": "object", "description": "A JSON schema (docs/guide/grammars.md says what is enforced)."}
 
 # ---- requests ----------------------------------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ _CALL = record({"id": TEXT, "type": only("function"), "function": record({"name"
 _TEXT_LOGPROBS = any_of(_NULL, record({
     "tokens": array(TEXT), "token_logprobs": array({"type": "number"}), "text_offset": array(COUNT),
     "top_logprobs": array({"type": "object", "additionalProperties": {"type": "number"}})}))
-_CACHE_FIGURES = {  # docs/endpoints.md, "The cache of prompts".
+_CACHE_FIGURES = {  # docs/guide/endpoints.md, "The cache of prompts".
     "cache_misses": {"description": "With quire serve --explain-misses.", **array(with_flags(
         record({"position": COUNT, "tokens": COUNT, "reason": only(
             "never-seen", "differs", "evicted", "not-in-pool", "opaque", "in-flight", "off", "unknown")}),

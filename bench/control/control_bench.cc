@@ -1,5 +1,5 @@
 // What the control layer costs by itself, on a device that takes no time, beside
-// the budgets in docs/benchmarks.md.
+// the budgets in docs/benchmarks/README.md.
 //
 //   control_bench [--json]
 //

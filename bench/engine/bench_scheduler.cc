@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kPromptTokensEach = 16;
 constexpr std::uint32_t kWarmUpSteps = 20;
 constexpr std::uint32_t kSteps = 200;
-// The scheduler's budget of a batch: 5 us + 0.1 us for each request (docs/benchmarks.md).
+// The scheduler's budget of a batch: 5 us + 0.1 us for each request (docs/benchmarks/README.md).
 constexpr double kBudgetUs = 5.0;
 constexpr double kBudgetUsPerRequest = 0.1;
 

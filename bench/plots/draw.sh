@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# draw.sh [--check]: draws the plots of docs/benchmarks.md and docs/technique_benchmarks.md from the figures beside the benches, or fails
+# draw.sh [--check]: draws the plots of docs/benchmarks/README.md and docs/benchmarks/techniques.md from the figures beside the benches, or fails
 # where a checked-in one differs from its figures.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-folder=docs
+folder=docs/benchmarks
 if [ "${1:-}" = "--check" ]; then
   folder=$(mktemp -d)
   trap 'rm -rf "$folder"' EXIT
@@ -42,11 +42,11 @@ bench/plots/line_plot.py $programs/depth.json --x size --y seconds --line side -
   --title "Recursion of thought: one client, by depth" --x-label "depth" --y-label "seconds a task, median" \
   --output "$folder/technique_depth.svg"
 
-[ "$folder" = docs ] && exit 0
+[ "$folder" = docs/benchmarks ] && exit 0
 failed=0
 for drawn in "$folder"/*.svg; do
-  cmp -s "$drawn" "docs/$(basename "$drawn")" || {
-    echo "docs/$(basename "$drawn") is not what its figures say: run bench/plots/draw.sh"
+  cmp -s "$drawn" "docs/benchmarks/$(basename "$drawn")" || {
+    echo "docs/benchmarks/$(basename "$drawn") is not what its figures say: run bench/plots/draw.sh"
     failed=1
   }
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/technique_benchmarks.md from the figures beside this file.
+"""Writes the tables of docs/benchmarks/techniques.md from the figures beside this file.
 
     bench/programs/tables.py            # writes them into the document
     bench/programs/tables.py --check    # fails if a table there is not what the figures say
@@ -17,7 +17,7 @@ from typing import Any, Callable
 import techniques
 
 HERE = pathlib.Path(__file__).resolve().parent
-DOCUMENT = HERE.parents[1] / "docs/technique_benchmarks.md"
+DOCUMENT = HERE.parents[1] / "docs/benchmarks/techniques.md"
 PLAIN = "text_completion"
 LATENCY_AIM, THROUGHPUT_AIM, STACKED_AIM = 1.0, 2.0, 3.0
 AIMED = ("tree_of_thought", "recursion_of_thought", "graph_of_thought", "skeleton_of_thought", "beam_search_3",
@@ -154,7 +154,7 @@ def main() -> None:
     if not options.check:
         DOCUMENT.write_text(with_tables(text))
     elif with_tables(text) != text:
-        sys.exit("docs/technique_benchmarks.md is not what its figures say: run bench/programs/tables.py")
+        sys.exit("docs/benchmarks/techniques.md is not what its figures say: run bench/programs/tables.py")
 
 
 if __name__ == "__main__":

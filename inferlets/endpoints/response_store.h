@@ -1,6 +1,7 @@
 #pragma once
 // ResponseStore: responses that the server keeps, so that a later request reads one, goes on with it
-// or deletes it. They are values of the tenant's store (docs/store.md), and outlive the server.
+// or deletes it. They are values of the tenant's store (docs/guide/store.md), which outlive the
+// server.
 //
 // A response has one entry, "responses/ID", which is written last, so that the response appears as a
 // whole. Its parts are "response_parts/ID/KIND/NUMBER". The snapshot of its context has the name ID.

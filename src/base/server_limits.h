@@ -31,7 +31,7 @@ struct ServerLimitRow {
   LimitSharing sharing;
   const char* option;  // Of `quire serve`, that sets it; empty: it is fixed.
   const char* word;    // Of `--tenant`, that sets a tenant's share; empty: none does.
-  const char* of;      // What it counts, and what happens beyond it, for docs/limits.md.
+  const char* of;      // What it counts, and what happens beyond it, for docs/reference/limits.md.
   const char* beyond;
 };
 

@@ -22,7 +22,7 @@ enum class StoreUse : std::uint8_t { Off, IfFree, Required };
 // to each program its own misses too.
 enum class MissUse : std::uint8_t { Off, Explain, Tell };
 
-// When a batch is built; see docs/scheduling.md.
+// When a batch is built; see docs/internals/scheduling.md.
 struct BatchingChoice {
   BatchingKind kind = BatchingKind::Adaptive;
   std::uint32_t command_count = 0;  // KOnly.

@@ -29,7 +29,8 @@ void add_keys(CLI::App& app, std::vector<Verb>& verbs) {
   CLI::App* keys = app.add_subcommand("keys", "The keys of a server: add, list, revoke");
   keys->require_subcommand(1);
   keys->footer(
-      R"(A server reads the file at its start and on SIGHUP. docs/access.md shows how to use keys.
+      R"(A server reads the file at its start and on SIGHUP.
+docs/operate/access.md shows how keys are used.
 
 Examples:
   quire keys add alice --keys keys.txt --tenant 1
@@ -96,7 +97,8 @@ Verb add_usage(CLI::App& app) {
       ->transform(whole_within(0, UINT32_MAX));
   add_json(*verb, options->output);
   verb->footer(
-      R"(A server writes every few seconds what instances used that have ended. docs/access.md says what the columns count.
+      R"(A server writes every few seconds what instances used that have ended. docs/operate/access.md
+says what the columns count.
 
 Examples:
   quire usage --data usage.sqlite

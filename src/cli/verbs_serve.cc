@@ -196,7 +196,8 @@ Verb add_serve_flags(CLI::App* verb) {
           "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), and a "
           "program with its arguments. The program is the name of one given here, the file of a "
           "module, a C++ source (compiled first) or a script. One instance answers each request. "
-          "It replaces an endpoint of quire at that path. May be given again (docs/endpoints.md)")
+          "It replaces an endpoint of quire at that path. May be given again "
+          "(docs/guide/endpoints.md)")
       ->type_name("\"METHOD /PATH=PROGRAM [ARGUMENT...]\"")
       ->allow_extra_args(false);
   verb->add_flag("--no-endpoints", state->has_no_endpoints,
@@ -220,7 +221,7 @@ Verb add_serve_flags(CLI::App* verb) {
   verb->add_option("--keys", options.keys_file,
                    "Serve clients that have a key of this file alone (quire keys add makes it); "
                    "SIGHUP reads it again. Uploads are then compiled as with --cranelift-only "
-                   "(docs/access.md)")
+                   "(docs/operate/access.md)")
       ->envname("QUIRE_KEYS")
       ->type_name("FILE");
   verb->add_option(
@@ -245,7 +246,7 @@ Verb add_serve_flags(CLI::App* verb) {
   verb->add_option(
           "--instances", options.instance_count_max,
           "Maximum number of instances, counting those whose output has not been delivered yet "
-          "(instance_count_max); shared out among the tenants (docs/limits.md)")
+          "(instance_count_max); shared out among the tenants (docs/reference/limits.md)")
       ->envname("QUIRE_INSTANCES")
       ->type_name("N")
       ->transform(whole_within(1, 65536))
@@ -261,7 +262,7 @@ Verb add_serve_flags(CLI::App* verb) {
   verb->add_option(
           "--connections", options.connection_count_max,
           "Clients at once (connection_count_max), of which an address without a known key has a "
-          "quarter; beyond, a new one gets the place of an idle one (docs/operate.md)")
+          "quarter; beyond, a new one gets the place of an idle one (docs/operate/README.md)")
       ->envname("QUIRE_CONNECTIONS")
       ->type_name("N")
       ->transform(whole_within(1, 65536))
@@ -312,7 +313,7 @@ Verb add_serve_flags(CLI::App* verb) {
   verb->add_option(
           "--log-format", state->log_format,
           "How the server reports what happens, on standard error: text for people, or json, "
-          "one object a line, with a line for each request (docs/operate.md)")
+          "one object a line, with a line for each request (docs/operate/README.md)")
       ->envname("QUIRE_LOG_FORMAT")
       ->type_name("text|json")
       ->capture_default_str();
@@ -327,7 +328,7 @@ Verb add_serve_flags(CLI::App* verb) {
           "A file in TOML with values for these flags: a key is a flag's name, as in "
           "kv-memory = \"2GiB\". A flag wins over its variable, that over the file. Without "
           "this the file is $XDG_CONFIG_HOME/quire/quire.toml (~/.config), if it is there "
-          "(docs/operate.md)")
+          "(docs/operate/README.md)")
       ->envname("QUIRE_CONFIG")
       ->type_name("FILE");
   add_json(*verb, options.output);
@@ -335,9 +336,9 @@ Verb add_serve_flags(CLI::App* verb) {
   verb->footer(
       R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. The
 server reports on standard error what happens. Monitoring uses GET /metrics, /health/live and
-/health/ready (docs/operate.md).
+/health/ready (docs/operate/README.md).
 Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, the rest is stopped; a
-second one stops them at once, a third ends the process. docs/protocol.md describes the protocol, clients/python speaks it.
+second one stops them at once, a third ends the process. docs/reference/protocol.md describes the protocol, clients/python speaks it.
 
 Examples:
   quire serve
@@ -405,7 +406,7 @@ Verb add_status(CLI::App& app) {
   add_key_file(*verb, options->key_file);
   add_json(*verb, options->output);
   verb->footer(
-      R"(A server without keys tells of all tenants, and so does one with keys if the key may operate. docs/limits.md says what the figures mean.
+      R"(A server without keys tells of all tenants, and so does one with keys if the key may operate. docs/reference/limits.md says what the figures mean.
 
 Examples:
   quire status

@@ -1,6 +1,6 @@
 #pragma once
-// The frames between client and server, as plain values. docs/protocol.md says what each means and
-// how its bytes look; frame_codec.h turns the one into the other.
+// The frames between client and server, as plain values. docs/reference/protocol.md says what each
+// means and how its bytes look. frame_codec.h turns the one into the other.
 //
 // Numbers are below 2^53, so that every language's JSON holds them. Texts are UTF-8; what may be
 // anything is `bytes`.

@@ -32,7 +32,7 @@ HEAD = """<!-- Written by tests/access/routes_test.py --write, from the answers 
 
 # Routes of a server with keys
 
-What `quire serve --keys` answers to each request, by the key that the request has ([access](../access.md)). The keys of
+What `quire serve --keys` answers to each request, by the key that the request has ([access](../operate/access.md)). The keys of
 both tenants have the rights launch, upload, name-programs and see-tenant; the operator's has operate. Requests to
 endpoints have the least body that is answered. `tests/access/routes_test.py` asks each of them.
 

@@ -222,7 +222,7 @@ void PageProgram::flip_bits(Guest&) {
 }
 
 void PageProgram::change_version(Guest&) {
-  constexpr std::size_t kVersionOffset = 8;  // docs/snapshot_format.md.
+  constexpr std::size_t kVersionOffset = 8;  // docs/reference/snapshot_format.md.
   damage("page file of another version", false,
          [](std::vector<std::byte>& bytes) { bytes[kVersionOffset] ^= std::byte{0x7f}; });
 }

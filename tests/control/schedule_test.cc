@@ -254,7 +254,8 @@ TEST(Schedule, APriorityThatChangesCountsForWhatIsReady) {
   EXPECT_EQ(load.row_count(first), 0u);
 }
 
-// W of docs/scheduling.md: three aging periods for a Low one, and then whatever was overdue before.
+// W of docs/internals/scheduling.md: three aging periods for a Low one, and then whatever was
+// overdue before.
 TEST(Schedule, NobodyWaitsLongerThanTheBound) {
   constexpr std::uint64_t kAging = 10 * kMillisecond;
   for (const Priority priority : {Priority::Low, Priority::Normal, Priority::High}) {

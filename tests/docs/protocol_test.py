@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/protocol.md says what a server does: its conversations are held, and its Python runs, as that
+"""docs/reference/protocol.md says what a server does: its conversations are held, and its Python runs, as that
 of clients/python/README.md does.
 
 A conversation stands behind a line <!-- conversation -->: "C: " is a frame that is sent, "S: " one
@@ -25,7 +25,7 @@ from serving import BUILD, Server, guest  # noqa: E402
 
 from quire.frames import Frame, decode, encode  # noqa: E402
 
-DOCUMENT = ROOT / "docs/protocol.md"
+DOCUMENT = ROOT / "docs/reference/protocol.md"
 PATIENCE = 60.0
 # Members whose values are the server's own: bound to what it says, or merely of the same type.
 BOUND = {"instance", "name", "program"}

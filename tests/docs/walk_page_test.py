@@ -1,4 +1,4 @@
-"""docs/walk.md: each row's function is where the page says, and hands on by the word that it names."""
+"""docs/internals/walk.md: each row's function is where the page says, and hands on by the word that it names."""
 
 import pathlib
 import re
@@ -6,9 +6,9 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "walk.md"
+PAGE = ROOT / "docs" / "internals" / "walk.md"
 HOPS_MAX = 15
-ROW = re.compile(r"^\| (\d+) \| \[`([\w:]+)`\]\(\.\./([^)]+)\) \| `(\w+)` \| .+ \|$", re.M)
+ROW = re.compile(r"^\| (\d+) \| \[`([\w:]+)`\]\(\.\./\.\./([^)]+)\) \| `(\w+)` \| .+ \|$", re.M)
 
 
 def bodies(text, name):

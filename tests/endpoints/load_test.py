@@ -1,6 +1,6 @@
 """A small share of bench/serving: streams at once, idle connections, more than the server can do, resets, SIGKILL.
 
-The figures of the full counts are in docs/endpoints.md. Here each scenario must give right answers and give everything back;
+The figures of the full counts are in docs/guide/endpoints.md. Here each scenario must give right answers and give everything back;
 what depends on how fast the machine is has a wide margin.
 """
 import pathlib

@@ -1,4 +1,4 @@
-"""GET /metrics: the page is what Prometheus reads, it counts what was done, and docs/operate.md lists it."""
+"""GET /metrics: the page is what Prometheus reads, it counts what was done, and docs/operate/README.md lists it."""
 import json
 import math
 import pathlib
@@ -11,7 +11,7 @@ import harness
 VENV = pathlib.Path.home() / ".cache" / "quire-clients" / "venv"
 sys.path += [str(each) for each in VENV.glob(f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages")]
 
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "operate.md"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "operate" / "README.md"
 NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\\\|\\"|\\n)*)"')
 

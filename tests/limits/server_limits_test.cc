@@ -138,7 +138,7 @@ TEST(ServerLimitRows, MakeTheTableOfTheDocument) {
   const std::size_t from = document.find(begin);
   const std::size_t to = document.find(end, from == std::string::npos ? 0 : from);
   ASSERT_TRUE(from != std::string::npos && to != std::string::npos)
-      << "docs/limits.md lacks the marks";
+      << "docs/reference/limits.md lacks the marks";
   const std::size_t inner = from + begin.size();
   if (std::getenv("QUIRE_WRITE_DOCUMENT") != nullptr) {
     std::ofstream(QUIRE_LIMITS_DOCUMENT)

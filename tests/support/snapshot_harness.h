@@ -106,7 +106,7 @@ inline bool same_page(const PageRecord& one, const PageRecord& other) {
 
 // Puts the checksum of a header that was changed right.
 inline void repair_page(store::PageHeaderBytes& header, std::span<const std::byte> kv) {
-  constexpr std::size_t kAt = 32;  // docs/snapshot_format.md
+  constexpr std::size_t kAt = 32;  // docs/reference/snapshot_format.md
   std::fill_n(header.begin() + kAt, sizeof(store::Checksum), std::byte{});
   const store::Checksum sum = store::Checksummer().add(header).add(kv).finish();
   std::memcpy(header.data() + kAt, sum.data(), sum.size());

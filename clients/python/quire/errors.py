@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions: one class for each code of the protocol (docs/protocol.md)."""
+"""What goes wrong, as exceptions: one class for each code of the protocol (docs/reference/protocol.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames and their bytes. docs/protocol.md describes them; nothing here waits or connects."""
+"""Frames and their bytes. docs/reference/protocol.md describes them; nothing here waits or connects."""
 
 from __future__ import annotations
 

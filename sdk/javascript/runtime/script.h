@@ -5,7 +5,8 @@
 // Thread   a program has one.
 // Errors   read: not-supported if the instance runs no script. The host has checked the bundle,
 // whose
-//          form is in docs/script_format.md; a number that does not fit is an error all the same.
+//          form is in docs/reference/script_format.md. A number that does not fit is an error all
+//          the same.
 #include <cstdint>
 #include <cstring>
 #include <map>

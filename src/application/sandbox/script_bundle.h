@@ -1,6 +1,6 @@
 #pragma once
 // A script as it travels: its source files, its entry and the runtime that runs it, in the section
-// `quire.script` of a module that has no code. docs/script_format.md has the layout.
+// `quire.script` of a module that has no code. docs/reference/script_format.md has the layout.
 //
 // Thread   any; plain functions. Views point into the bytes that were read, which outlive them.
 // Errors   InvalidArgument states what is wrong and at which byte; TooLarge names the limit.

@@ -3,7 +3,7 @@
 // read logs, and a text for people. Neither holds what a client sent or a program wrote, except for the
 // lines of the log that a program has.
 //
-// docs/operate.md lists the names and their fields.
+// docs/operate/README.md lists the names and their fields.
 #include <cstdint>
 #include <functional>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// The page of metrics: figures of a server in the text format of Prometheus. docs/operate.md lists them,
+// The page of metrics: figures of a server in the text format of Prometheus. docs/operate/README.md lists them,
 // and a test compares that list with the page.
 //
 // The number of lines is bounded: a tenant and an endpoint have a label of their own among the first

@@ -18,8 +18,9 @@ enum class MissReason : std::uint8_t {
   Off,          // Nothing is ever looked up.
 };
 
-// In the order of the name's fields (docs/paged_kv.md). What comes before them (model, numerics,
-// formats, page size) is one for all pages of a model; a parent that differs is an earlier miss.
+// In the order of the name's fields (docs/internals/paged_kv.md). What comes before them (model,
+// numerics, formats, page size) is one for all pages of a model. A parent that differs is an
+// earlier miss.
 enum class PageField : std::uint8_t { None, Tokens, Positions, View, Media, Adapters };
 
 // Whose pages a reason may be told from: the operator sees all, a program its own sharing domain.

@@ -45,7 +45,8 @@ struct ControllerOptions {
   EvictionPolicyKind eviction = EvictionPolicyKind::Default;
   WhenFull when_full = WhenFull::Suspend;
   // Misses of look-ups that each model remembers with their reasons; 0: none, and nothing is spent
-  // on them (docs/paged_kv.md). A program may ask for its own if the scope is its own domain.
+  // on them (docs/internals/paged_kv.md). A program may ask for its own if the scope is its own
+  // domain.
   std::uint32_t miss_count_max = 0;
   MissScope miss_scope = MissScope::Everything;
   bool shares_prefixes = true;  // False: nothing is looked up; for comparisons.

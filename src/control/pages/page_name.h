@@ -2,7 +2,8 @@
 // The name of a committed page: SHA-256 over everything that its bits depend on.
 //
 // The encoding is length-prefixed (each field: tag, 64-bit length, bytes) and starts with its own
-// domain, so that no two different inputs give one string (I9). docs/paged_kv.md has it in full.
+// domain, so that no two different inputs give one string (I9). It is shown in
+// docs/internals/paged_kv.md.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -14,7 +14,8 @@ constexpr std::uint32_t kLengthClassCount = 8;  // Up to 3 pages, 15, 63, ... 16
 constexpr std::uint32_t kTailClassCount = 2;
 constexpr std::uint32_t kClassCount = kUseClassCount * kLengthClassCount * kTailClassCount;
 // What is guessed of pages that were used before, against those that were not, until it is learned.
-// On the trace and its variants (docs/eviction.md) 4 to 16 do equally well, 1 is 0.8 points worse.
+// On the trace and its variants (docs/internals/eviction.md) 4 to 16 do equally well, and 1 is 0.8
+// points worse.
 constexpr double kGuessOfUsed = 8.0;
 static_assert(kClassCount <= kQueueCountMax);
 

@@ -2,7 +2,7 @@
 // Runs of adapters as bytes, in pages and in records of snapshots.
 //
 // A table of digests comes first, because few adapters are in many runs; runs and sets name them by
-// their places in it. docs/snapshot_format.md gives the bytes.
+// their places in it. docs/reference/snapshot_format.md gives the bytes.
 //
 // Errors   a reader that fails, or Corrupted, for bytes that are not what a writer here writes.
 #include <span>

@@ -2,7 +2,8 @@
 // One snapshot with all its pages as one file that another store can read.
 //
 // The tenant is not in it. A page's name says in whose sharing domain it was made: importing into
-// another one takes a namer, which makes the names anew. docs/snapshot_format.md gives the bytes.
+// another one takes a namer, which makes the names anew. docs/reference/snapshot_format.md has the
+// bytes.
 //
 // Thread   the store's thread.
 // Errors   those of SnapshotStore. A failed export leaves no file, a failed import nothing.

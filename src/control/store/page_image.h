@@ -1,6 +1,7 @@
 #pragma once
 // One page as bytes: a header of 4096 bytes and the keys and values, as a slot of a page file and
-// an export file hold it. A checksum covers both. docs/snapshot_format.md gives the bytes.
+// an export file hold it. A checksum covers both. docs/reference/snapshot_format.md has the
+// bytes.
 //
 // Errors   Corrupted, naming what disagrees, for anything but the page that was wanted.
 #include <cstddef>

@@ -11,7 +11,7 @@ namespace quire::store {
 
 Result<void> check_space(const PageSpace& space);  // InvalidArgument beyond the limits.
 
-// Everything but the sharing domain; docs/snapshot_format.md gives the bytes.
+// Everything but the sharing domain; docs/reference/snapshot_format.md gives the bytes.
 std::vector<std::byte> encode_space(const PageSpace& space);
 PageSpace decode_space(ByteReader& reader);  // Ask the reader whether it went well.
 

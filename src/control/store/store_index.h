@@ -1,7 +1,7 @@
 #pragma once
 // StoreIndex: which snapshots there are, which pages they reach and in which slots those lie.
 //
-// The schema is in store_index.cc and, with every column's meaning, in docs/snapshot_format.md.
+// The schema is in store_index.cc. docs/reference/snapshot_format.md describes each column.
 // Nothing here is trusted when read: lengths are checked, and what belongs together is summed.
 //
 // Thread   the store's thread.

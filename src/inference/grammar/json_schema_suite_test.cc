@@ -216,7 +216,7 @@ class JsonSchemaSuite : public testing::Test {
   std::filesystem::path folder_;
 };
 
-// Changing what is refused or rejected changes docs/grammars.md too.
+// Changing what is refused or rejected changes docs/guide/grammars.md too.
 TEST_F(JsonSchemaSuite, NoInvalidInstanceIsAcceptedAndTheValidOnesThatAreRejectedAreListed) {
   const Outcome outcome = run_folder(folder_);
   EXPECT_EQ(joined(outcome.wrong), "");
