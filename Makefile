@@ -43,7 +43,7 @@ lint: ## check the layout of the code, the arrows between layers, and sizes
 format: ## let clang-format settle the layout of the code
 	@tools/lint.sh --fix
 
-bench: ## measure all that docs/benchmarks/README.md tells of this engine, a quarter of an hour
+bench: ## run every measurement of quire-bench, a quarter of an hour
 	@tools/setup.sh packages engines quickjs model build
 	@tools/bench.sh
 

@@ -28,7 +28,7 @@
 // 12 multiply; on 256-bit VNNI 8 vpdpbusd and 3 or 4 more, of which 10 or 11 multiply. Two
 // multiplications a cycle make 5.5 to 6 cycles, and 5 to 5.5.
 //
-// Reached on two cores of a Zen 5 at 4.1 GHz, 8192x2048 (docs/benchmarks has the table). One
+// Reached on two cores of a Zen 5 at 4.1 GHz, 8192x2048 (bench/log/kernels.md has the table). One
 // token: the memory roof in every format and set; two tokens on AVX2, four on the others: 85 % of
 // it and more for 4-bit codes. 512 tokens, Gop/s: AVX2 630 to 670 for 4-bit codes (80 operations a
 // cycle and core of 85 to 93), 620 for 5, 470 for 6, 375 for 8, 235 for floats; 256-bit VNNI 720
