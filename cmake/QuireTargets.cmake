@@ -111,7 +111,7 @@ function(quire_library NAME)
     # A test program puts its own copies of the files with planted faults before the library's, so those
     # are members of their own: one for each test program that replaces some.
     set(members)
-    foreach(planted PAGES ENGINE SANDBOX)
+    foreach(planted PAGES ADAPTERS ENGINE SANDBOX)
       set(replaced ${QUIRE_PLANTED_${planted}})
       list(TRANSFORM replaced PREPEND ${CMAKE_SOURCE_DIR}/src/)
       set(apart)
@@ -143,20 +143,21 @@ function(quire_library NAME)
 endfunction()
 
 # The files that ask for is_planted(), by the test program that brings copies of them with faults to switch
-# on: the random programs on pages (tests/control), the simulation of the engine (tests/simulation) and the
-# Wasm engine's edge (tests/sandbox). The test program's copies are linked first, so that they take the place
+# on: the random programs on pages (tests/control), the simulation of the engine (tests/simulation), both of
+# these for faults with adapters, and the Wasm engine's edge (tests/sandbox). The test program's copies are linked first, so that they take the place
 # of the library's.
 set(QUIRE_PLANTED_PAGES
-  control/pages/cold_pages.cc control/pages/page_cache.cc control/pages/page_name.cc
+  control/pages/cold_pages.cc control/pages/page_cache.cc
   control/pages/page_pool.cc control/pages/page_trie.cc control/contexts/context_flight.cc
   control/contexts/working_pages.cc control/contexts/context_edits.cc control/contexts/context_suspend.cc
-  control/contexts/tail_page.cc
   control/scheduler/batch_order.cc control/steps/context_steps.cc
   control/steps/forward_steps.cc control/steps/host_steps.cc
-  control/batches/batch_draft.cc control/store/page_image.cc
+  control/store/page_image.cc
   control/store/snapshot_store_collect.cc control/store/snapshot_store_plan.cc
   control/store/snapshot_store_save.cc control/store/store_file.cc control/tiers/page_tiers.cc
   application/lifecycle/admission.cc)
+set(QUIRE_PLANTED_ADAPTERS
+  control/batches/batch_draft.cc control/contexts/tail_page.cc control/pages/page_name.cc)
 set(QUIRE_PLANTED_ENGINE
   application/hostcalls/future_table.cc application/hostcalls/handle_table.cc
   application/hostcalls/mailbox.cc application/lifecycle/child_programs.cc

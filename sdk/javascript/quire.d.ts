@@ -176,6 +176,12 @@ declare module "quire" {
     releaseWorkingPages(count: number): Promise<ContextCounters>;
     truncateWorkingPageTokens(count: number): Promise<ContextCounters>;
     hint(hint: ContextHint, keepSeconds?: number): void;
+    /**
+     * Tokens appended from now on are computed under this adapter, or under all of these together, each with a factor of its own
+     * scale: `use("french")`, `use({ french: 0.5, legal: 1 })`; `use({})` is the model alone. Tokens that were appended before
+     * keep theirs. Forks and snapshots keep what is in force. "not-found": `model.adapters()` has no such name.
+     */
+    use(adapters: string | Record<string, number>): Promise<void>;
     allowBeyondContext(allowed?: boolean): void;
     save(name: string, options?: SaveOptions): Promise<void>;
     share(name: string): Promise<void>;

@@ -97,6 +97,25 @@ TEST_F(AdapterCalls, HideAdaptersOfOtherTenants) {
   EXPECT_EQ(one.adapters(), "french\npirate");
 }
 
+// The next batch takes over the memory of the last one, which must not hold adapters until then.
+TEST_F(AdapterCalls, AreNotInUseAfterTheirContextsAreGone) {
+  const auto is_in_use = [this] {
+    const auto pirate = registry.list(kOne, ModelIndex{0}).back();
+    EXPECT_EQ(pirate.name, "pirate");
+    return pirate.is_in_use;
+  };
+  Guest guest(harness, kOne);
+  const std::int64_t context = guest.new_context(0);
+  EXPECT_FALSE(is_in_use());
+  ASSERT_EQ(guest.use_adapters(context, "pirate", {0.5}), 0) << guest.error();
+  guest.append(context, 40, 1);
+  EXPECT_EQ(guest.context("flush", {context}), 20);
+  EXPECT_TRUE(is_in_use());
+  EXPECT_EQ(guest.call("future", "drop", {context}), 0);
+  guest.settle();
+  EXPECT_FALSE(is_in_use());
+}
+
 TEST_F(AdapterCalls, RefuseWhatIsNoSet) {
   Guest guest(harness, kOne);
   const std::int64_t context = guest.new_context(0);

@@ -9,6 +9,18 @@ import harness
 
 ADAPTERS = pathlib.Path(__file__).resolve().parent.parent / "golden" / "adapters"
 PROMPT = "The sky is blue because the sea is. " * 4
+MESSAGES = [{"role": "user", "content": PROMPT}]
+# Each endpoint that writes text: a request, its text of an answer, and that of one event of its stream.
+ENDPOINTS = {
+    "/v1/completions": ({"prompt": PROMPT, "max_tokens": 24}, lambda answer: answer["choices"][0]["text"],
+                        lambda name, event: event["choices"][0]["text"] if event["choices"] else ""),
+    "/v1/chat/completions": ({"messages": MESSAGES, "max_tokens": 24}, lambda answer: answer["choices"][0]["message"]["content"],
+                             lambda name, event: event["choices"][0]["delta"].get("content") or "" if event["choices"] else ""),
+    "/v1/responses": ({"input": PROMPT, "max_output_tokens": 24}, lambda answer: answer["output"][0]["content"][0]["text"],
+                      lambda name, event: event["delta"] if name == "response.output_text.delta" else ""),
+    "/v1/messages": ({"messages": MESSAGES, "max_tokens": 24}, lambda answer: answer["content"][0]["text"],
+                     lambda name, event: event["delta"]["text"] if name == "content_block_delta" else ""),
+}
 
 
 class AdaptersTest(harness.EndpointTest):
@@ -52,6 +64,41 @@ class AdaptersTest(harness.EndpointTest):
         self.assertGreater(found(self.name), 0)
         self.assertEqual(found("first"), 0)
         self.assertGreater(found("first"), 0)
+
+    def test_are_picked_by_model_in_each_endpoint(self):
+        for path, (body, text_of, _) in ENDPOINTS.items():
+            with self.subTest(path):
+                said = {}
+                for model in (self.name, "first", f"{self.name}:first", "second", f"{self.name}:second"):
+                    answer = self.ok(path, {"model": model, "temperature": 0, **body}).json
+                    self.assertEqual(answer["model"], model, "the answer names the model as it was asked for")
+                    said[model] = text_of(answer)
+                self.assertEqual(len({said[each] for each in (self.name, "first", "second")}), 3, said)
+                self.assertEqual(said[f"{self.name}:first"], said["first"])
+                self.assertEqual(said[f"{self.name}:second"], said["second"])
+
+    def test_stream_the_text_that_they_give_at_once(self):
+        for path, (body, text_of, text_of_event) in ENDPOINTS.items():
+            for model in ("first", f"{self.name}:first"):
+                with self.subTest(path, model=model):
+                    request = {"model": model, "temperature": 0, **body}
+                    events = self.ok(path, {**request, "stream": True}).events
+                    streamed = "".join(text_of_event(name, event) for name, event in events if event != "[DONE]")
+                    self.assertEqual(streamed, text_of(self.ok(path, request).json))
+
+    def test_are_names_of_a_model_where_only_tokens_are_asked_for(self):
+        for model in ("first", f"{self.name}:first"):
+            counted = self.ok("/v1/messages/count_tokens", {"model": model, "messages": MESSAGES}).json
+            self.assertGreater(counted["input_tokens"], 0)
+            self.assertGreater(self.ok("/tokenize", {"model": model, "prompt": PROMPT}).json["count"], 0)
+
+    def test_that_are_not_there_are_an_error_in_each_endpoint(self):
+        for path, (body, *_) in ENDPOINTS.items():
+            for name in ("third", f"{self.name}:third", "other-model:first", f"{self.name}:"):
+                with self.subTest(path, name=name):
+                    answer = self.post(path, {"model": name, **body})
+                    self.assertEqual(answer.status, 404, answer.body)
+                    self.assertIn(name, answer.json["error"]["message"])
 
     def test_that_are_not_there_are_an_error_that_lists_the_models(self):
         for name in ("third", f"{self.name}:third"):

@@ -255,8 +255,8 @@ async function editing(context) {
   await row("context.hint", () => raw.context.hint(fork.handle, 99, 0));
   await row("context.allow-beyond-context", () => fork.allowBeyondContext());
   await row("context.allow-beyond-context", () => raw.context.allowBeyondContext(fork.handle, 7));
-  await row("adapter.use-adapters", () => void raw.adapter.useAdapters(fork.handle, "first", new Float64Array([0.5])));
-  await row("adapter.use-adapters", () => void raw.adapter.useAdapters(fork.handle, "none", new Float64Array([1])));
+  await row("adapter.use-adapters", () => fork.use({ first: 0.5 }));
+  await row("adapter.use-adapters", () => fork.use({ none: 1 }));
 }
 
 async function workingPages(model, queue) {

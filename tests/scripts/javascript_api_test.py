@@ -21,6 +21,7 @@ import beside  # noqa: E402
 import harness  # noqa: E402
 
 BUILD = beside.SOURCE / "build" / "release"
+ADAPTERS = HERE.parent / "golden" / "adapters"
 EXAMPLES = beside.SOURCE / "sdk" / "javascript" / "examples"
 TYPESCRIPT = pathlib.Path(os.environ.get("QUIRE_CACHE") or pathlib.Path.home() / ".cache" / "quire") / "typescript-5.9.3"
 
@@ -154,6 +155,13 @@ class JavaScript(unittest.TestCase):
                 ran = self.run_quire(HERE / "programs" / name)
                 self.assertEqual(ran.stdout.split(), wanted.split(), ran.stderr)
                 self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_uses_adapters_and_refuses_what_is_no_set_of_them(self):
+        first, second = ADAPTERS / "llama_r8", ADAPTERS / "llama_r64_rslora.gguf"
+        flags = ["--adapter", f"first={first}", "--adapter", f"second={second}"]
+        ran = self.run_quire(HERE / "programs" / "adapters.ts", flags=flags)
+        self.assertEqual(ran.stdout.split(), ["sets", "switches", "refusals"], ran.stderr)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
 
     def test_fetches_where_the_launch_allows_it(self):
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:

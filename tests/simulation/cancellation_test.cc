@@ -42,6 +42,9 @@ TEST_P(Cancellations, AtAnyEventReturnEverythingToBase) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, Cancellations, testing::Range(std::uint64_t{0}, kWorldCount));
+INSTANTIATE_TEST_SUITE_P(WithAdapters, Cancellations,
+                         testing::Range(kAdapterSeeds,
+                                        kAdapterSeeds + std::uint64_t{kScenarioCount}));
 
 }  // namespace
 }  // namespace quire::simulation

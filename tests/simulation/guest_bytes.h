@@ -15,6 +15,7 @@ inline constexpr std::uint32_t kTakenBytesMax = 32768;
 inline constexpr std::uint32_t kVocabularySize = 512;       // Of inference::simulated_model().
 inline constexpr std::uint32_t kContentTokenCountMax = 72;  // Of one context.
 inline constexpr std::uint32_t kTopCount = 4;  // Entries of a distribution that guests ask for.
+inline constexpr std::int64_t kNotSupported = -static_cast<std::int64_t>(ErrorCode::NotSupported);
 
 template <typename T>
 T value_at(std::string_view bytes, std::size_t at) {
@@ -48,13 +49,17 @@ inline std::uint32_t most_probable(const test::Content& content) {
   return test::top_tokens(test::output_after(content), kVocabularySize, 1).front();
 }
 
-// A name for what a context or a run of pages holds.
+// A name for what a context or a run of pages holds. Adapters are in it, if there are any.
 inline std::string name_of_content(const char* prefix, const test::Content& content,
                                    std::uint32_t model) {
   std::uint64_t digest = model;
   for (const std::uint32_t token : content.tokens) digest = test::mix(digest, token);
   for (const test::Drop& drop : content.drops) {
     digest = test::mix(test::mix(test::mix(digest, drop.written), drop.begin), drop.end);
+  }
+  for (std::uint32_t slot = 0; slot <= content.length(); ++slot) {
+    const std::uint64_t set = content.set_of(slot);
+    if (set != 0) digest = test::mix(test::mix(digest, slot), set);
   }
   return prefix + std::to_string(digest);
 }

@@ -142,4 +142,10 @@ class ByteCodec final : public inference::TextCodec {
   Result<std::vector<inference::TokenId>> encode_chat(std::string_view request) const override;
 };
 
+// All models read their text by these.
+struct TextParts {
+  ByteCodec codec{};
+  FakeGrammars grammars{};
+};
+
 }  // namespace quire::simulation

@@ -20,13 +20,28 @@ constexpr std::uint64_t kSeedCountMax = 1'000;
 constexpr std::uint64_t kSeedCountUnplanted = 20;
 constexpr std::uint64_t kBeginningCount = 4;  // Of seeds; `make test` takes one of them.
 
-void run_world(std::uint64_t seed) {
-  simulation::World world({.knobs = simulation::Knobs::of_seed(seed), .seed = seed});
+void run_world(std::uint64_t seed, bool verifies) {
+  simulation::World world(
+      {.knobs = simulation::Knobs::of_seed(seed), .seed = seed, .verifies = verifies});
   world.run();
   if (!world.finding().empty()) ADD_FAILURE() << world.finding();
 }
 
-constexpr test::Driver kWorlds{"worlds", run_world};
+constexpr test::Driver kWorlds{"worlds", [](std::uint64_t seed) { run_world(seed, true); }};
+constexpr test::Driver kWorldsWithAdapters{
+    "adapters", [](std::uint64_t seed) { run_world(simulation::kAdapterSeeds + seed, true); }};
+// Without verify(), so that only what guests get can give a fault away.
+constexpr test::Driver kOutputsWithAdapters{
+    "outputs", [](std::uint64_t seed) { run_world(simulation::kAdapterSeeds + seed, false); }};
+// The random programs of the control layer notice these too (tests/control).
+constexpr test::Plant kAdapterPlants[] = {
+    {Fault::NameWithoutAdapter, "adapter left out of the name", kWorldsWithAdapters},
+    {Fault::AdapterRunOffByOne, "a run of adapters off by one slot", kWorldsWithAdapters},
+    {Fault::AdapterScaleOfAnother, "scale of another row", kWorldsWithAdapters},
+    {Fault::NameWithoutAdapter, "adapter left out of the name", kOutputsWithAdapters},
+    {Fault::AdapterRunOffByOne, "a run of adapters off by one slot", kOutputsWithAdapters},
+    {Fault::AdapterScaleOfAnother, "scale of another row", kOutputsWithAdapters},
+};
 constexpr test::Plant kPlants[] = {
     {Fault::WakeUpLost, "wake-up lost", kWorlds},
     {Fault::WokenTwice, "woken twice", kWorlds},
@@ -48,12 +63,13 @@ TEST_F(PlantedFaults, OfTheWholeEngineAreAllNoticedWithinAThousandWorlds) {
   std::string missed;
   for (const std::uint64_t beginning : campaign_seeds(kBeginningCount)) {
     missed += test::missed_of(kPlants, beginning * kSeedCountMax, kSeedCountMax);
+    missed += test::missed_of(kAdapterPlants, beginning * kSeedCountMax, kSeedCountMax);
   }
   EXPECT_EQ(missed, "");
 }
 
 TEST_F(PlantedFaults, NothingIsNoticedInWorldsWhereNoneIsPlanted) {
-  const test::Driver drivers[] = {kWorlds};
+  const test::Driver drivers[] = {kWorlds, kWorldsWithAdapters};
   EXPECT_EQ(test::noticed_unplanted(drivers, kSeedCountUnplanted), "");
 }
 

@@ -23,10 +23,16 @@ constexpr double kSomeTemperature = 0.8;
 void ScriptedGuest::create_queue() {
   if (models_.empty() || queues_.size() >= kQueueCountMax) return;
   const auto model = dice_.below(models_.size());
+  const OpenedModel opened =
+      town_.adapters.is_open() ? open_model(model) : OpenedModel{.handle = models_[model]};
   const std::int64_t queue =
-      call("queue.create-queue", {models_[model], static_cast<std::int64_t>(dice_.below(3))});
+      call("queue.create-queue", {opened.handle, static_cast<std::int64_t>(dice_.below(3))});
+  if (opened.is_own) {
+    check("future.drop", call("future.drop", {opened.handle}));
+    stale_.push_back(opened.handle);
+  }
   if (!check("queue.create-queue", queue)) return;
-  queues_.push_back({static_cast<std::int32_t>(queue), model});
+  queues_.push_back({static_cast<std::int32_t>(queue), model, opened.set});
 }
 
 ScriptedGuest::Queue* ScriptedGuest::some_queue() {
@@ -93,8 +99,10 @@ void ScriptedGuest::create_context() {
   if (queue == nullptr) return;
   const std::int64_t handle = call("context.create", {queue->handle});
   if (!check("context.create", handle)) return;
-  add_context(
-      {.handle = static_cast<std::int32_t>(handle), .queue = queue->handle, .model = queue->model});
+  Context made{
+      .handle = static_cast<std::int32_t>(handle), .queue = queue->handle, .model = queue->model};
+  made.content.use(queue->set);
+  add_context(std::move(made));
   append();
 }
 
@@ -519,11 +527,13 @@ void ScriptedGuest::open() {
     return;
   }
   const bool is_other_model = kept.model != queue->model;
+  const LoadedThen loaded = loaded_for(kept.content, queue->model);
   const char* import = dice_.one_in(4) ? "context.take" : "context.open";
   expect("open", call(import, {queue->handle, address, length_of(name)}), Comes::Surely,
-         [this, content = kept.content, is_other_model, handle = queue->handle,
+         [this, content = kept.content, is_other_model, loaded, handle = queue->handle,
           model = queue->model, note = note_of_name(name)](const Taken& taken) {
            if (is_other_model && taken.error == ErrorCode::NotSupported) return;
+           if (lacks_adapters(taken, loaded)) return;
            if (disk_failed("open", taken, {ErrorCode::NotFound, ErrorCode::Unavailable})) return;
            if (taken.bytes.size() != 8 || is_other_model ||
                value_at<std::uint32_t>(taken.bytes, 4) > content.length()) {

@@ -22,6 +22,7 @@ namespace {
 constexpr std::uint64_t kWaitNsMax = 600'000 * kMillisecond;
 constexpr std::uint64_t kPatienceNsMax = 20 * kMillisecond;
 constexpr std::uint32_t kCallNsMax = 2'000;  // That a guest computes between two calls.
+constexpr std::uint32_t kOperationsPerUseOfAdapters = 6;  // If the world has adapters.
 
 const sandbox::HostFunction& import_named(std::string_view name) {
   static const std::map<std::string, const sandbox::HostFunction*, std::less<>> imports = [] {
@@ -347,6 +348,9 @@ FakeAction ScriptedGuest::step(sandbox::FakeHost& host) {
 }
 
 void ScriptedGuest::operate() {
+  if (town_.adapters.is_open() && dice_.one_in(kOperationsPerUseOfAdapters)) {
+    return operate_adapters();
+  }
   std::uint32_t sum = 0;
   for (const Operation& each : operations()) sum += each.weights[static_cast<std::size_t>(role_)];
   std::uint32_t draw = dice_.below(sum);

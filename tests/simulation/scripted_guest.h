@@ -24,6 +24,7 @@
 
 #include "application/sandbox/fake_runtime.h"
 #include "base/result.h"
+#include "simulation/guest_objects.h"
 #include "simulation/town.h"
 
 namespace quire::simulation {
@@ -34,7 +35,7 @@ enum class Role : std::uint8_t { Writer, Pager, Messenger, Parent, Fetcher, Mixe
 inline constexpr std::uint32_t kRoleCount = 6;
 const char* role_name(Role role);
 
-class ScriptedGuest final : public sandbox::FakeGuest {
+class ScriptedGuest final : public sandbox::FakeGuest, private GuestObjects {
  public:
   ScriptedGuest(Town& town, Role role) : town_(town), role_(role) {}
   ~ScriptedGuest() override;
@@ -66,73 +67,6 @@ class ScriptedGuest final : public sandbox::FakeGuest {
     Then then;
     std::function<void()> dropped;
   };
-  using ContextKey = std::uint32_t;
-  struct Context {
-    std::int32_t handle = 0;
-    std::int32_t queue = 0;
-    std::uint32_t model = 0;
-    test::Content content{};
-    std::uint32_t pending_count = 0;  // Futures that are of it.
-    // Something is under way behind which the content is known again, or never: until then nothing
-    // is issued that would change it.
-    bool is_changing = false;
-    bool is_known = true;  // The content; where it is not, answers are not compared.
-    // Its counters are those of the last answer that had any: they are what it is where nobody did
-    // anything with it after what was answered.
-    std::uint32_t use_count = 0;
-    std::uint32_t answered_use = 0;
-    std::uint32_t found_token_count = 0;  // The most that an answer told: it never falls.
-    void note_found(std::uint32_t count) { found_token_count = std::max(found_token_count, count); }
-    bool is_settled() const { return pending_count == 0 && answered_use == use_count; }
-  };
-  // What the counters of a context say: tokens written, pages, tokens in working pages, and tokens found
-  // instead of computed.
-  struct Tail {
-    std::uint32_t written = 0;
-    std::uint32_t committed_count = 0;
-    std::uint32_t working_count = 0;
-    std::uint32_t token_count = 0;
-    std::uint32_t found_token_count = 0;
-  };
-  struct Queue {
-    std::int32_t handle = 0;
-    std::uint32_t model = 0;
-  };
-  // Pages by hand: a run of tokens from position 0 on.
-  struct Run {
-    std::int32_t queue = 0;
-    std::uint32_t model = 0;
-    std::vector<std::int32_t> pages{};
-    test::Content content{};
-    bool is_known = true;
-    bool is_imported = false;  // Can be read, not written.
-    std::uint32_t pending_count = 0;
-  };
-  struct Generation {
-    std::int32_t handle = 0;
-    ContextKey context = 0;
-    bool is_greedy = false;
-    bool has_reader = false;
-  };
-  struct Subscription {
-    std::int32_t handle = 0;
-    std::string topic{};
-    std::size_t next = 0;  // Of the town's log of the topic.
-    bool has_reader = false;
-  };
-  struct File {
-    std::int32_t handle = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t done = 0;  // Written, or read.
-    bool has_reader = false;
-  };
-  struct Child {
-    std::int32_t handle = 0;
-    std::uint32_t told_count = 0;
-    bool has_reader = false;
-    bool has_ended = false;
-  };
-
   // Calls. `import` is "interface.name"; arguments as Wasm passes them.
   sandbox::FakeHost::Outcome invoke(const char* import,
                                     std::initializer_list<std::int64_t> arguments);
@@ -221,6 +155,9 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   bool allocate(const Run& run, const char* import, std::uint32_t count,
                 std::vector<std::int32_t>& handles);
   void read_on(std::uint32_t key, std::uint32_t token_count);
+  std::int64_t begin_pass(std::int32_t queue, const std::vector<std::int32_t>& pages,
+                          std::uint32_t read_count, const std::vector<std::int32_t>& inputs,
+                          std::int32_t output, const std::string& adapter);
 
   // scripted_slots.cc
   void copy_run();
@@ -247,7 +184,21 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void match(std::int32_t grammar, const std::string& source);
   void look_at_token_kinds();
 
+  // scripted_adapters.cc
+  AdapterChoice some_adapters(std::uint32_t model);
+  void operate_adapters();
+  void use_adapters();
+  void look_at_adapters();
+  OpenedModel open_model(std::uint32_t model);
+  bool has_queue(std::int32_t handle) const;
+  std::uint64_t set_of_queue(std::int32_t handle) const;
+  PassAdapter some_adapter_of_pass(const Run& run);
+  LoadedThen loaded_for(const test::Content& content, std::uint32_t model) const;
+  bool lacks_adapters(const Taken& taken, const LoadedThen& loaded);
+  void ask_for_absent_adapters(std::int64_t model, std::int64_t queue);
+
   // scripted_models.cc
+  void refuses(const char* import, std::initializer_list<std::int64_t> arguments);
   std::string text_of(const char* import, std::initializer_list<std::int64_t> before);
   void look_at_models();
   void ask_for_absent_traits();

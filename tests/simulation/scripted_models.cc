@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::uint32_t kTextTokenCountMax = 150;  // Some are too many to be done at once.
 constexpr std::uint32_t kWordCountMax = 40;
-constexpr std::int64_t kNotSupported = -static_cast<std::int64_t>(ErrorCode::NotSupported);
-
-std::string model_name(std::uint32_t model) {
-  return model == 0 ? "simulated" : "simulated-" + std::to_string(model);
-}
 
 }  // namespace
 
@@ -58,25 +53,18 @@ void ScriptedGuest::look_at_models() {
               std::string(reinterpret_cast<const char*>(info.data()), sizeof info));
 }
 
+void ScriptedGuest::refuses(const char* import, std::initializer_list<std::int64_t> arguments) {
+  const std::int64_t value = call(import, arguments);
+  if (value != kNotSupported) find(std::string(import) + " gives " + std::to_string(value));
+}
+
 // Of these no model here has the trait.
 void ScriptedGuest::ask_for_absent_traits() {
   const Queue* queue = some_queue();
   if (queue == nullptr) return;
   const std::int64_t model = models_[queue->model];
   const std::int64_t of_queue = queue->handle;
-  const auto refuses = [this](const char* import, std::initializer_list<std::int64_t> arguments) {
-    const std::int64_t value = call(import, arguments);
-    if (value != kNotSupported) find(std::string(import) + " gives " + std::to_string(value));
-  };
-  refuses("adapter.available-adapters", {model, kTakenBytes, 64});
-  refuses("adapter.forward-with-adapter", {of_queue, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
-  if (const Context* context = look_for_context(true)) {
-    const std::int64_t value = call("adapter.use-adapters", {context->handle, 0, 0, 0, 0});
-    const bool has_no_queue = value == -static_cast<std::int64_t>(ErrorCode::NotFound);
-    if (value != kNotSupported && !has_no_queue) {
-      find("adapter.use-adapters gives " + std::to_string(value));
-    }
-  }
+  if (!town_.adapters.is_open()) ask_for_absent_adapters(model, of_queue);
   refuses("input-image.num-embs-needed", {model, 8, 8});
   refuses("input-image.embed-img", {of_queue, 0, 0, 0, 0, 0, 0});
   refuses("tokenize.apply-chat-template", {model, 0, 0});

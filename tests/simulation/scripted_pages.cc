@@ -52,6 +52,27 @@ void ScriptedGuest::extend_run() {
   read_on(key, dice_.between(1, std::min(town_.knobs.page_size + 2, town_.knobs.row_count_max)));
 }
 
+// The first `read_count` pages are read alone. `adapter`: empty for that of the queue.
+std::int64_t ScriptedGuest::begin_pass(std::int32_t queue, const std::vector<std::int32_t>& pages,
+                                       std::uint32_t read_count,
+                                       const std::vector<std::int32_t>& inputs, std::int32_t output,
+                                       const std::string& adapter) {
+  const std::vector<std::int32_t> read(pages.begin(), pages.begin() + read_count);
+  const std::vector<std::int32_t> written(pages.begin() + read_count, pages.end());
+  const std::int64_t reads = put_list(read);
+  const std::int64_t embeds = put_list(inputs);
+  const std::int64_t writes = put_list(written);
+  const std::int64_t outputs = put_list(std::vector<std::int32_t>{output});
+  if (adapter.empty()) {
+    return call("forward.forward", {queue, reads, length_of(read), embeds, length_of(inputs),
+                                    writes, length_of(written), outputs, 1, 0, 0, 0});
+  }
+  const std::int64_t name = put_bytes(adapter);
+  return call("adapter.forward-with-adapter",
+              {queue, name, length_of(adapter), reads, length_of(read), embeds, length_of(inputs),
+               writes, length_of(written), outputs, 1, 0, 0, 0});
+}
+
 // A forward pass over so many tokens more, and what follows them. Pages that came from others are
 // read and not written: then the tokens leave no trace.
 void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
@@ -76,7 +97,9 @@ void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
   if (!allocate(run, "allocate.alloc-kvpage", missing, pages)) return free_embeds();
   run.pages = pages;
 
+  const PassAdapter adapter = some_adapter_of_pass(run);
   test::Content after = run.content;
+  after.use(adapter.set);
   std::vector<std::uint32_t> positions;
   for (std::uint32_t index = 0; index < token_count; ++index) {
     after.tokens.push_back((after.length() * 7 + (dice_.one_in(8) ? 3 : 0)) % 512);
@@ -85,8 +108,8 @@ void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
   const std::vector<std::uint32_t> tokens(after.tokens.end() - token_count, after.tokens.end());
   const std::int32_t output = embeds.back();
   std::vector<std::int32_t> inputs(embeds.begin(), embeds.end() - 1);
-  std::int64_t embed_list = put_list(inputs);
-  std::int64_t token_list = put_list(tokens);
+  const std::int64_t embed_list = put_list(inputs);
+  const std::int64_t token_list = put_list(tokens);
   const std::int64_t position_list = put_list(positions);
   if (!check("input.embed-txt",
              call("input.embed-txt", {run.queue, embed_list, length_of(inputs), token_list,
@@ -95,16 +118,8 @@ void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
   }
   const std::uint32_t whole =
       run.is_imported ? static_cast<std::uint32_t>(pages.size()) : length / page_size;
-  const std::vector<std::int32_t> read(pages.begin(), pages.begin() + whole);
-  const std::vector<std::int32_t> written(pages.begin() + whole, pages.end());
-  const std::int64_t read_list = put_list(read);
-  embed_list = put_list(inputs);
-  const std::int64_t written_list = put_list(written);
-  const std::int64_t output_list = put_list(std::vector<std::int32_t>{output});
   const bool made = expect(
-      "low-level forward",
-      call("forward.forward", {run.queue, read_list, length_of(read), embed_list, length_of(inputs),
-                               written_list, length_of(written), output_list, 1, 0, 0, 0}),
+      "low-level forward", begin_pass(run.queue, pages, whole, inputs, output, adapter.name),
       Comes::Surely,
       [this, key](const Taken& taken) {
         const auto found = runs_.find(key);
@@ -231,8 +246,8 @@ void ScriptedGuest::take_pages() {
   const std::int64_t future = call("context.pages", {context->handle, 0, count, kTakenBytes});
   if (!check("context.pages", future)) return;
   Run run{.queue = context->queue, .model = context->model};
-  run.content.tokens.assign(context->content.tokens.begin(),
-                            context->content.tokens.begin() + written);
+  run.content = context->content;
+  run.content.cut(static_cast<std::uint32_t>(written));
   receive_pages("context.pages", std::move(run), future, count, ErrorCode::OutOfRange);
 }
 
@@ -248,6 +263,7 @@ void ScriptedGuest::make_context_of_run() {
   const std::int64_t page_list = put_list(pages);
   const std::int64_t token_list = put_list(run->content.tokens);
   Context made{.queue = run->queue, .model = run->model, .content = run->content};
+  made.content.use(set_of_queue(run->queue));
   expect("from-pages",
          call("context.from-pages", {run->queue, page_list, length_of(pages), token_list,
                                      length_of(run->content.tokens)}),

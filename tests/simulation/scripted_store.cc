@@ -25,7 +25,7 @@ void ScriptedGuest::count_up() {
              return;
            }
            const std::uint64_t count = std::stoull(taken.bytes.substr(kVersionBytes));
-           if (!town_.tried_counts.contains({tenant_, key, count})) {
+           if (!town_.counters.tried.contains({tenant_, key, count})) {
              find(key + " holds " + std::to_string(count) + ", which nobody put");
            }
            put_count(key, count + 1, value_at<std::int64_t>(taken.bytes, 0));
@@ -43,11 +43,11 @@ void ScriptedGuest::put_count(const std::string& key, std::uint64_t count, std::
                if (taken.error == ErrorCode::AlreadyExists) return;  // Others were quicker.
                if (disk_failed("put", taken, {})) return;
                if (taken.bytes.size() != kVersionBytes) find("put gives no version");
-               if (!town_.counts.insert({tenant_, key, count}).second) {
+               if (!town_.counters.put.insert({tenant_, key, count}).second) {
                  find("two programs made " + key + " " + std::to_string(count));
                }
              });
-  if (made) town_.tried_counts.insert({tenant_, key, count});
+  if (made) town_.counters.tried.insert({tenant_, key, count});
 }
 
 // A value of its own, which nobody else puts: there as it was put, and gone when it was deleted.
@@ -97,7 +97,7 @@ void ScriptedGuest::list_keys() {
   const std::string prefix = "counter ";
   const std::string after = dice_.one_in(2) ? "" : "counter 0";
   std::set<std::string> wanted;
-  for (const auto& [tenant, key, count] : town_.counts) {
+  for (const auto& [tenant, key, count] : town_.counters.put) {
     if (tenant == tenant_ && key > after) wanted.insert(key);
   }
   const std::int64_t at = put_bytes(prefix);
@@ -124,8 +124,8 @@ void ScriptedGuest::check_keys(const Taken& taken, const std::string& after,
     const std::string key = taken.bytes.substr(at + kEntryBytes, key_bytes);
     at += kEntryBytes + key_bytes;
     if (key <= last) find("list-keys gives " + key + " behind " + last);
-    const auto tried = town_.tried_counts.lower_bound({tenant_, key, 0});
-    if (tried == town_.tried_counts.end() || std::get<0>(*tried) != tenant_ ||
+    const auto tried = town_.counters.tried.lower_bound({tenant_, key, 0});
+    if (tried == town_.counters.tried.end() || std::get<0>(*tried) != tenant_ ||
         std::get<1>(*tried) != key) {
       find("list-keys gives " + key + ", which nobody put");
     }

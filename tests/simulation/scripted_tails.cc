@@ -88,7 +88,8 @@ void ScriptedGuest::truncate_tail() {
            tail.token_count - count);
 }
 
-// So many tokens of the working pages are left; those queued behind them stay.
+// So many tokens of the working pages are left; those queued behind them stay, under the same
+// adapters.
 void ScriptedGuest::cut_tail(const char* what, const Context& context, std::int64_t future,
                              const Tail& tail, std::uint32_t left) {
   const std::uint32_t end = tail.written - tail.token_count + left;
@@ -98,10 +99,13 @@ void ScriptedGuest::cut_tail(const char* what, const Context& context, std::int6
            find(std::string(what) + ": " + std::to_string(is) + " tokens are left, not " +
                 std::to_string(end));
          }
-         const std::vector<std::uint32_t> queued(content.tokens.begin() + written,
-                                                 content.tokens.end());
+         const test::Content before = content;
          content.cut(end);
-         content.tokens.insert(content.tokens.end(), queued.begin(), queued.end());
+         for (std::uint32_t slot = written; slot < before.length(); ++slot) {
+           content.use(before.set_of(slot));
+           content.tokens.push_back(before.tokens[slot]);
+         }
+         content.use(before.set_of(before.length()));
        },
        {});
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/seeds.h"
 #include "simulation/world.h"
@@ -15,6 +16,7 @@ namespace quire::simulation {
 namespace {
 
 constexpr std::uint64_t kSeedCount = 10'000;
+constexpr std::uint64_t kAdapterSeedCount = 2'000;  // From kAdapterSeeds on.
 constexpr std::uint64_t kOtherProcessCount = 80;
 constexpr std::uint64_t kTestCount = 8;  // That share the seeds, so that none takes long.
 
@@ -36,11 +38,19 @@ std::uint64_t run(std::uint64_t seed, bool verifies, std::FILE* output = nullptr
   return world.hash();
 }
 
+std::vector<std::uint64_t> seeds_of_today() {
+  std::vector<std::uint64_t> seeds = campaign_seeds(kSeedCount);
+  for (const std::uint64_t seed : campaign_seeds(kAdapterSeedCount)) {
+    seeds.push_back(kAdapterSeeds + seed);
+  }
+  return seeds;
+}
+
 class Worlds : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Worlds, KeepEveryPromiseAndOneSeedGivesOneTrace) {
   if (wanted_seed()) GTEST_SKIP() << "one seed is wanted";
-  for (const std::uint64_t seed : campaign_seeds(kSeedCount)) {
+  for (const std::uint64_t seed : seeds_of_today()) {
     if (seed / 8 % kTestCount != GetParam()) continue;
     SCOPED_TRACE("seed " + std::to_string(seed));
     const std::uint64_t hash = run(seed, true);

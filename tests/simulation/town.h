@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "control/naive_model.h"
+#include "simulation/adapter_book.h"
 #include "simulation/dice.h"
 #include "simulation/findings.h"
 #include "simulation/knobs.h"
@@ -35,6 +36,13 @@ struct Resident {
   bool has_ended = false;  // Its client, or parent, was told.
   std::string waits_for;   // What its guest waits for, in words; for findings.
 };
+
+inline std::string model_name(std::uint32_t model) {
+  return model == 0 ? "simulated" : "simulated-" + std::to_string(model);
+}
+
+// The operator loads adapters by these names, if the world has any.
+inline constexpr const char* kAdapterNames[] = {"one", "two", "three"};
 
 // Messages of a resident say whose they are and how many it sent before.
 inline std::string message_text(InstanceNumber instance, std::uint64_t number) {
@@ -71,12 +79,15 @@ struct Town {
     test::Content content;
     std::uint32_t model = 0;
   };
+  AdapterBook adapters;
   std::map<std::string, Kept> saved;
   std::map<std::string, Kept> exported;
-  // Values of counters: what was tried to be put there, and what was.
+  // Values of counters: guests tried to put some there, and of these the store took some.
   using Count = std::tuple<TenantNumber, std::string, std::uint64_t>;
-  std::set<Count> tried_counts;
-  std::set<Count> counts;
+  struct Counters {
+    std::set<Count> tried;
+    std::set<Count> put;
+  } counters;
   // By the parent and its count of launches: who its child became, once that has begun.
   std::map<std::pair<InstanceNumber, std::uint32_t>, InstanceNumber> children;
   // Bodies of requests: that guests sent to their end, and that a server answered.

@@ -38,6 +38,7 @@ struct World::Due {
     Operator,
     Flood,
     TenantFlood,
+    Adapters,
     Nothing
   };
   Kind kind = Kind::Nothing;
@@ -52,6 +53,7 @@ World::World(const WorldOptions& options)
       dice_(seeds_.next()),
       trace_(clock_, options.output),
       town_(trace_, findings_, clock_, knobs_, seeds_.next()),
+      adapters_(town_, options.seed),
       random_(seeds_.next()),
       inbox_(wakeup_),
       control_(answers_, trace_, findings_),
@@ -67,6 +69,7 @@ World::World(const WorldOptions& options)
                 .random = random_,
                 .wakeup = wakeup_,
                 .http = &http_,
+                .adapters = adapters_.registry(),
                 .admission = admission_of(knobs_)}),
       loop_(manager_, control_, clock_, wakeup_),
       sockets_{.unwritten_bytes_max = 8192},
@@ -121,7 +124,10 @@ std::unique_ptr<control::Controller> World::make_controller() {
 std::vector<control::ServedModel> World::served_models() {
   std::vector<control::ServedModel> models;
   for (const auto& device : devices_) {
-    models.push_back({.backend = device.get(), .codec = &codec_, .grammars = &grammars_});
+    models.push_back({.backend = device.get(),
+                      .codec = &texts_.codec,
+                      .grammars = &texts_.grammars,
+                      .adapters = adapters_.registry()});
   }
   return models;
 }
@@ -209,6 +215,7 @@ std::optional<World::Due> World::next_due() {
   if (!operator_.is_done()) look(Due::Kind::Operator, 0, operator_.next_ns());
   if (!flood_.is_done()) look(Due::Kind::Flood, 0, flood_.next_ns());
   if (!tenant_flood_.is_done()) look(Due::Kind::TenantFlood, 0, tenant_flood_.next_ns());
+  if (!adapters_.is_done()) look(Due::Kind::Adapters, 0, adapters_.next_ns());
   return first;
 }
 
@@ -240,6 +247,9 @@ void World::happen(const Due& due) {
       break;
     case Due::Kind::TenantFlood:
       tenant_flood_.act();
+      break;
+    case Due::Kind::Adapters:
+      adapters_.act();
       break;
     case Due::Kind::Nothing:
       break;
@@ -339,6 +349,7 @@ void World::close() {
   peers_.close();
   flood_.close();
   tenant_flood_.close();
+  adapters_.close();
   // The operator may shut the server down, and lose patience.
   for (std::uint32_t count = dice_.below(3); count > 0; --count) gateway_.request_shutdown();
 }
@@ -368,6 +379,7 @@ void World::verify() {
   manager_.verify();
   gateway_.verify();
   flood_.verify();
+  adapters_.verify();
   check_budgets();
 }
 
@@ -421,6 +433,7 @@ void World::check_over() {
   peers_.check_over();
   flood_.check_over();
   tenant_flood_.check_over();
+  adapters_.check_over();
   operator_.check_over(gateway_);
   const control::ControlStatistics statistics = control_.statistics();
   const auto differs = [&](const char* what, std::uint64_t is, std::uint64_t was) {

@@ -26,6 +26,7 @@
 #include "application/server/gateway.h"
 #include "base/clock.h"
 #include "control/controller/controller.h"
+#include "simulation/adapter_operator.h"
 #include "simulation/audited_control.h"
 #include "simulation/clients.h"
 #include "simulation/connection_flood.h"
@@ -105,14 +106,14 @@ class World {
   Trace trace_;
   Findings findings_;
   Town town_;
+  AdapterOperator adapters_;
   Wakeup wakeup_;
   SeededRandom random_;
   control::CompletionInbox inbox_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::optional<TimedDisk> disk_;
   std::optional<Helper> helper_;
-  ByteCodec codec_;
-  FakeGrammars grammars_;
+  TextParts texts_;
   lifecycle::AnswerInbox answers_;
   AuditedControl control_;
   std::unique_ptr<control::Controller> controller_;

@@ -1,6 +1,7 @@
 #pragma once
 // Class Generator of JavaScript: an asynchronous iterator of pieces, and a whole answer where it is
 // awaited; see generate.h of the SDK.
+#include "adapter_calls.h"
 #include "bind.h"
 #include "context_calls.h"
 
@@ -141,6 +142,16 @@ inline Result<Generation> generator_answer(Generating self) {
 
 }  // namespace calls
 
+inline void define_generators(JSContext* js, JSValueConst space) {
+  using namespace calls;
+  define_class<GeneratorObject>(
+      js, space, "Generator",
+      {method<"Generator.next", generator_next>(), method<"Generator.end", generator_end>(),
+       method<"Generator.collect", generator_collect>(),
+       method<"Generator.stream", generator_stream>(),
+       getter<"Generator.answer", generator_answer>()});
+}
+
 inline void define_contexts(JSContext* js, JSValueConst space) {
   using namespace calls;
   define_class<ContextObject>(
@@ -174,6 +185,7 @@ inline void define_contexts(JSContext* js, JSValueConst space) {
        method<"Context.releaseWorkingPages", context_release_working_pages>(),
        method<"Context.truncateWorkingPageTokens", context_truncate_working_page_tokens>(),
        method<"Context.hint", context_hint>(),
+       method<"Context.use", context_use>(),
        method<"Context.allowBeyondContext", context_allow_beyond_context>(),
        method<"Context.save", context_save>(),
        method<"Context.share", context_share>(),
@@ -197,12 +209,6 @@ inline void define_contexts(JSContext* js, JSValueConst space) {
        getter<"Context.messages", context_messages>(),
        getter<"Context.model", context_model>(),
        getter<"Context.handle", context_handle>()});
-  define_class<GeneratorObject>(
-      js, space, "Generator",
-      {method<"Generator.next", generator_next>(), method<"Generator.end", generator_end>(),
-       method<"Generator.collect", generator_collect>(),
-       method<"Generator.stream", generator_stream>(),
-       getter<"Generator.answer", generator_answer>()});
 }
 
 }  // namespace quire::javascript

@@ -41,6 +41,7 @@ void define_native(JSContext* js, Runtime& runtime) {
   define_platform(js, native.get(), runtime.platform);
   define_models(js, native.get());
   define_contexts(js, native.get());
+  define_generators(js, native.get());
   define_tools(js, native.get());
   define_services(js, native.get());
   define_serve(js, native.get());

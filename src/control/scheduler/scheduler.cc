@@ -112,6 +112,7 @@ bool Scheduler::submit_batch() {
   if (is_empty) {
     replica_.resources.complete_batch(built.batch.id);
     spare_ = std::move(built);
+    spare_.batch.clear();
     return false;
   }
   inference::Batch& batch = built.batch;
@@ -150,7 +151,9 @@ void Scheduler::complete(Completion completion) {
   replica_.resources.cache.set_time(replica_.completed_at_ns);
   replica_.resources.complete_batch(completion.id);
   complete_transfers(completion);
+  // The next batch may be long in coming, and until then its memory must not hold adapters.
   spare_.batch = std::move(completion.batch);
+  spare_.batch.clear();
   std::vector<Result<void>> outcomes;
   outcomes.reserve(completion.passes.size());
   for (std::size_t index = 0; index < completion.passes.size(); ++index) {
