@@ -85,7 +85,7 @@ void use_all_jobs(Disk& disk, Inbox& inbox, const std::function<void()>& turn,
     ASSERT_TRUE(submitted.ok()) << submitted.error().message();
     turn();
   };
-  // One that cannot be stored is no matter of those beside it.
+  // A page that cannot be stored does not fail those beside it.
   PageRecord too_much = snapshot.pages[1];
   too_much.view.assign(kViewBytesMax + 1, 1);
   submit(put_of(space, {too_much, snapshot.pages[0]}));
