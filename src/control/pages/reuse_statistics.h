@@ -8,7 +8,7 @@
 // many were at risk. Both fade by 1 % a slot; their quotient is the hazard. If there are few lives,
 // the hazard leans on that of all classes at that age, scaled to the class.
 //
-// The worth of a life at age a is its Gittins index: over all horizons, the most
+// The worth of a life at age a is its Gittins index. That is the most, over all horizons, of
 // (uses expected until the horizon) / (page-time spent until use or horizon). LHD (Beckmann et al.,
 // NSDI 2018) ranks by the same quotient over the whole rest of a life.
 //
@@ -27,8 +27,8 @@ class ReuseStatistics {
     std::uint32_t start_slot = 0;
   };
 
-  // One guess for each class, which holds as long as little was seen of it: how much likelier its
-  // pages are used again than those of a class of guess 1.
+  // One guess for each class: how much likelier its pages are used again than those of a class of
+  // guess 1. It holds as long as little was seen of the class.
   ReuseStatistics(const std::vector<double>& guesses, std::uint32_t entry_count);
 
   Life begin(std::uint32_t reuse_class);
