@@ -44,7 +44,7 @@ MEMORY_SHARE = 1.05
 KNOWN_BYTES_MAX = 8 << 20
 KIB = 1024
 
-# What it wants, how many of it at once, flags of its launches, and what the error says.
+# Each row has the name of a program, how many run at once, flags of its launches, and a part of the error.
 PROGRAMS = [
     ("recursion", 1, [], "call stack exhausted"),
     ("memory", 1, [], "memory"),
@@ -149,7 +149,7 @@ class Run:
 
 
 def is_sanitized(build):
-    """Then its memory says nothing: a sanitizer keeps what was freed, and a shadow of all."""
+    """Whether the memory of this build means nothing: a sanitizer keeps freed memory, and a shadow of all."""
     return re.search(r"^QUIRE_SANITIZE:\w+=.", (build / "CMakeCache.txt").read_text(), re.MULTILINE) is not None
 
 
@@ -196,7 +196,7 @@ def check(build, model):
 
 
 def beside_a_server(build, model, measuring):
-    """What measuring(run) gives, and whether all ended as it should."""
+    """The result of measuring(run), and whether all ended as it should."""
     peer, port = http_peer.start()
     flags = ["--allow-http", f"127.0.0.1:{port}"]
     with beside.Server(build, flags, PAGE_COUNT, model, CLIENT_NICENESS) as server:

@@ -20,7 +20,7 @@ SIGNATURE = "X-Amz-Signature=not-for-messages"
 
 @dataclasses.dataclass
 class Faults:
-    """What goes wrong. Each is off by default."""
+    """The faults of the hub. Each is off by default."""
     cut_at: int = None             # The CDN closes the connection at this byte of a file.
     cut_count_max: int = 1 << 30   # How often it does.
     flip_at: int = None            # The CDN gives this byte of a file wrong.

@@ -2,13 +2,13 @@
 // ScriptedGuest: a program that is a script of host calls, drawn from a seed, instead of Wasm.
 //
 // It calls the same table of host functions as Wasm does, on a byte array that is its memory, and
-// is parked where it waits. What it asks for it writes down with what must come of it; when the
-// future is ready it compares. What a context must say next it works out with the naive model
-// (control/naive_model.h), token by token, so that a token that was lost, doubled, or given to
-// another cannot go unnoticed.
+// is parked where it waits. It notes each request with the expected outcome, and compares when the
+// future is ready. It works out the next token of a context with the naive model
+// (control/naive_model.h), token by token. So a token that was lost, doubled, or given to another
+// program cannot go unnoticed.
 //
-// Programs differ in what they like to do (Role). Each stops by itself: behind its operations it
-// takes what is still to come and ends.
+// Programs differ in what they like to do (Role). Each stops by itself: after its operations it
+// takes the outcomes that are still to come, and ends.
 //
 // Thread   the world's.
 #include <algorithm>
@@ -49,14 +49,14 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   };
 
  private:
-  // What a future gave: bytes, or the error.
+  // The result of a future: bytes, or the error.
   struct Taken {
     std::optional<ErrorCode> error;
     std::string bytes;
     bool ok() const { return !error.has_value(); }
   };
   using Then = std::function<void(const Taken&)>;
-  // Sure: it becomes ready whatever others do, so that the guest may wait for it without a limit.
+  // Surely: it becomes ready whatever other programs do, so the guest may wait without a limit.
   enum class Comes : std::uint8_t { Surely, Perhaps };
   struct Pending {
     std::int32_t future = 0;
@@ -73,19 +73,19 @@ class ScriptedGuest final : public sandbox::FakeGuest {
     std::uint32_t model = 0;
     test::Content content{};
     std::uint32_t pending_count = 0;  // Futures that are of it.
-    // Something is under way behind which the content is known again, or never: until then nothing
+    // Something is under way after which the content is known again, or never. Until then nothing
     // is issued that would change it.
     bool is_changing = false;
     bool is_known = true;  // The content; where it is not, answers are not compared.
-    // Its counters are those of the last answer that had any: they are what it is where nobody did
-    // anything with it after what was answered.
+    // Its counters are those of the last answer that had any: they are current if no command was
+    // issued on it after the answered one.
     std::uint32_t use_count = 0;
     std::uint32_t answered_use = 0;
-    std::uint32_t found_token_count = 0;  // The most that an answer told: it never falls.
+    std::uint32_t found_token_count = 0;  // The most of any answer: it never falls.
     void note_found(std::uint32_t count) { found_token_count = std::max(found_token_count, count); }
     bool is_settled() const { return pending_count == 0 && answered_use == use_count; }
   };
-  // What the counters of a context say: tokens written, pages, tokens in working pages, and tokens found
+  // The counters of a context: tokens written, pages, tokens in working pages, and tokens found
   // instead of computed.
   struct Tail {
     std::uint32_t written = 0;
@@ -196,7 +196,7 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void forget_generations_of(ContextKey key);
   void expect_counters(const char* what, ContextKey key, std::int64_t future,
                        const test::Content& after, bool computes);
-  // The most probable tokens behind an output; nothing: it is not known.
+  // The most probable tokens of an output; nothing: it is not known.
   void expect_top(const char* what, std::int64_t future, std::optional<std::uint64_t> output);
   std::uint32_t some_tokens(std::vector<std::uint32_t>& tokens);
   using Edit = std::function<void(test::Content&, std::uint32_t written)>;
@@ -278,7 +278,7 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void receive_file();
   void read_file();
 
-  // scripted_company.cc: others, and the outside.
+  // scripted_company.cc: other programs, and the outside.
   void say();
   void listen();
   void log();
