@@ -2,9 +2,9 @@
 // LowRankInput, shrink() and expand() add adapters to a forward pass: y + s * B (A x), where y is
 // the product with the base's matrices.
 //
-// Each input of a layer takes two steps. shrink() makes t = s * A x for all rows that an adapter
-// acts on, as a phase of its own. expand() adds B t inside of the tiles that make y, and so needs
-// no further barrier. Adapters follow one another by digest, which is the order of every set: a
+// Each input of a layer takes two steps. First shrink() makes t = s * A x for all rows that an
+// adapter acts on, as a phase of its own. Then expand() adds B t inside of the tiles that make y,
+// and so needs no further barrier. Adapters follow one another by digest, which is the order of every set: a
 // row's sum does not depend on the sets of other rows. A plan without adapters never comes here.
 //
 // Thread   shrink() by every worker of a job; expand() by the worker that has the tile.
