@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Races Quire against llama.cpp and ik_llama.cpp, alternating, beside what the machine allows.
+"""Races Quire against llama.cpp and ik_llama.cpp by turns, and compares each with what the machine allows.
 
     bench/race/race.py --model FILE.gguf [--backend avx2] [--peer NAME=FOLDER]... [--rounds 3]
                        [--depths 0,2048,8192] [--streams 1,4,16,64] [--json OUT]
 
-FOLDER holds a peer's llama-batched-bench, built with what --backend has and no more; flags after a
-comma go to it (ik_llama.cpp=FOLDER,-rtr). A peer that is not there is named and skipped. Each round
-measures the roofs, then each engine with the same file and threads: tokens a second of a prompt,
-of decoding after so many tokens, and of so many streams. Printed are medians with the least and
-the most, Quire over each peer, and the share of the roof that Quire reaches: of a prompt, of the
-multiplications of the set; of decoding, of memory, for the weights and for keys and values.
+FOLDER holds a peer's llama-batched-bench, built with the instructions of --backend only. Flags after a
+comma go to it (ik_llama.cpp=FOLDER,-rtr). A peer that is not there is named and skipped.
+
+Each round measures the roofs, then each engine with the same file and threads. The figures are tokens a
+second of a prompt, of decoding after so many tokens, and of so many streams. The table has medians with
+the least and the most, Quire over each peer, and the share of the roof that Quire reaches. The roof of a
+prompt is the multiplications of the kernel set. The roof of decoding is the memory that the weights and
+the keys and values are read from.
 Nothing else should run on the machine.
 """
 import argparse
@@ -94,7 +96,7 @@ def round_of(args, engine):
 
 
 def shares(args, facts, roofs, backend):
-    """What the roofs allow of each figure, in tokens a second."""
+    """Returns the most that the roofs allow for each figure, in tokens a second."""
     memory = statistics.median(roof["memory_gb"] for roof in roofs) * 1e9
     peaks = [roof["peak_gops"].get(backend) for roof in roofs]
     body = facts["parameters_per_token"] - facts["embedding_width"] * facts["vocabulary_size"]

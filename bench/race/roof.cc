@@ -1,5 +1,5 @@
-// What this machine allows: bytes a second that all threads read, and the 8-bit multiplications and
-// additions a second of the instructions that each kernel set multiplies with. Prints JSON.
+// race_roof measures what this machine allows, and prints JSON: the bytes a second that all threads
+// read, and the 8-bit multiplications and additions a second of each kernel set's instructions.
 //
 //   race_roof [THREADS]
 #include <cstdint>

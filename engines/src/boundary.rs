@@ -1,4 +1,4 @@
-//! What crosses the C boundary: borrowed bytes in, owned buffers and a status out.
+//! The C boundary: borrowed bytes in, owned buffers and a status out.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -10,9 +10,9 @@ pub enum Status {
     Invalid = 1,
     NotSupported = 2,
     Internal = 3,
-    /// What was given is larger than it may be; the text says what and how much.
+    /// The input is larger than it may be; the text says what and how much.
     Limit = 4,
-    /// It takes longer, or more steps, than it may.
+    /// The work takes longer, or more steps, than it may.
     Timeout = 5,
 }
 

@@ -80,13 +80,13 @@ pub fn escaped_class(letter: char) -> Outcome<Option<ClassUnicode>> {
     Ok(Some(if letter.is_ascii_uppercase() { negated(class) } else { class }))
 }
 
-/// What `\w` and `\b` hold outside a class: Oniguruma asks its table of Latin-1 there, which has
-/// six characters more.
+/// The characters that `\w` and `\b` match outside of a class. Oniguruma uses its table of Latin-1
+/// there, which has six characters more.
 pub fn word_outside_class() -> Outcome<ClassUnicode> {
     looked_up(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]")
 }
 
-/// What Oniguruma calls part of a word: no joiners, unlike regex-syntax's `\w`.
+/// The characters of a word by Oniguruma: no joiners, unlike regex-syntax's `\w`.
 fn word() -> Outcome<ClassUnicode> {
     looked_up(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}]")
 }

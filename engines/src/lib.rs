@@ -1,4 +1,4 @@
-//! The Rust parts of Quire behind C functions: wasmtime's own C API, and the functions of
+//! The Rust parts of Quire, with C functions: wasmtime's own C API, and the functions of
 //! include/quire_engines.h over `tokenizers` and over `jinja/`, our engine of chat templates.
 //!
 //! Every function of ours catches panics and gives them back as errors: nothing that a model file

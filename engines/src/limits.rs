@@ -1,5 +1,5 @@
-//! Limits of a wasmtime store that end a guest which wants more than it may have. wasmtime's C API
-//! can only refuse the growth, and then nobody learns why the guest trapped a moment later.
+//! Limits of a wasmtime store that end a guest which wants more than it may have. The C API of
+//! wasmtime can only refuse the growth. Then the reason why the guest trapped a moment later is lost.
 
 use wasmtime_c_api::wasmtime::{Store, StoreLimitsBuilder};
 use wasmtime_c_api::{wasmtime_store_t, WasmtimeStoreData};
@@ -9,8 +9,7 @@ const _: () = assert!(
     std::mem::size_of::<wasmtime_store_t>() == std::mem::size_of::<Store<WasmtimeStoreData>>()
 );
 
-/// # Safety
-/// `store` is a live store that nobody else uses during the call.
+/// # Safety `store` is a live store that no other thread uses during the call.
 #[no_mangle]
 pub unsafe extern "C" fn quire_store_limits(
     store: *mut wasmtime_store_t,

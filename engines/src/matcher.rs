@@ -18,7 +18,8 @@ use crate::program::{At, Program, Step};
 use std::collections::HashMap;
 
 const STEPS_BEFORE_NOTES: usize = 64;
-/// Of 48 bytes each. A run of one set takes one, a loop over a group two for each turn.
+/// The most backtracks, of 48 bytes each. A run of one set takes one, a loop over a group two for
+/// each turn.
 const BACKTRACKS_MAX: usize = 1 << 24;
 const NOTE_WORDS_MAX: usize = 1 << 25; // Of 8 bytes.
 const ATOMIC_NOTES_MAX: usize = 1 << 23; // Of about 40 bytes.
@@ -56,7 +57,7 @@ enum Back {
     },
 }
 
-/// What the steps of a run are. Successes are worth a note in a body alone.
+/// The kind of a run's steps. Successes are worth a note in a body alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
     Whole,
@@ -86,7 +87,7 @@ impl Notes {
     }
 }
 
-/// What one step leads to.
+/// The outcome of one step.
 enum Then {
     GoOn(At, usize),
     Back,
@@ -185,7 +186,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Where the steps from `step` on end, if they match at `at`.
+    /// The end of the steps from `step` on, if they match at `at`.
     fn run(&mut self, step: At, at: usize, body: Body) -> Outcome<Option<usize>> {
         let base = self.backtracks.len();
         let (mut step, mut at) = (step, at);
@@ -338,7 +339,7 @@ impl<'a> Matcher<'a> {
             note.low = note.end;
         }
         if reached {
-            // What is left to try lies before the places that the note knows.
+            // The places that are left to try lie before those that the note knows.
             let last = self.text[low..failed.low.max(low)].chars().next_back();
             let Some(last) = last.filter(|_| gives_back) else {
                 self.failed_runs[index] = FailedRun { low: failed.low, ..note };
@@ -424,7 +425,7 @@ impl<'a> Matcher<'a> {
         Some(next)
     }
 
-    /// What is still on the way back led to the match of this body.
+    /// Notes that the steps that are still on the way back led to the match of this body.
     fn note_matched(&mut self, base: usize, end: usize, body: Body) {
         let backtracks = std::mem::take(&mut self.backtracks);
         for back in &backtracks[base..] {

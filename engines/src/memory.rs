@@ -47,8 +47,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What this thread has allocated less what it has freed. Negative in a thread that frees what
-/// another one allocated.
+/// The bytes that this thread has allocated less those that it has freed. Negative in a thread that
+/// frees memory of another thread.
 pub fn held_bytes() -> isize {
     HELD.with(Cell::get)
 }

@@ -1,9 +1,9 @@
 //! Reads the patterns that tokenizers cut text with.
 //!
-//! A tokenizer.json is written for Oniguruma in its Ruby syntax, which other engines read otherwise
-//! without a word: `$` stands before every line end, `{1,3}+` repeats `{1,3}`, `?+` never gives
-//! back, `(?m)` lets `.` match a line end, `a(?i)b|c` is `a(?i:b|c)`. So the syntax is read here.
-//! What is not read is refused by name: references, calls, conditions, `\X`, `\K` and `\G`.
+//! A tokenizer.json is written for Oniguruma in its Ruby syntax, which other engines silently read
+//! in another way. `$` stands before every line end, `{1,3}+` repeats `{1,3}`, and `?+` never gives
+//! back. `(?m)` lets `.` match a line end, and `a(?i)b|c` is `a(?i:b|c)`. So the syntax is read
+//! here. Unsupported syntax is refused by name: references, calls, conditions, `\X`, `\K` and `\G`.
 
 use crate::boundary::{Failure, Outcome, Status};
 use crate::classes::{self, negated, range, single, unsupported};
@@ -305,7 +305,7 @@ impl Reader<'_> {
         Ok(Some((least, most)))
     }
 
-    /// What follows a backslash outside a class.
+    /// Parses the text after a backslash outside of a class.
     fn escape(&mut self) -> Outcome<Node> {
         let place = match self.peek() {
             Some('A') => Place::TextBegin,
@@ -341,7 +341,7 @@ impl Reader<'_> {
         Ok(Node::Atomic(Box::new(Node::Choice(vec![both, Node::Class(one)]))))
     }
 
-    /// What follows a backslash, inside a class or outside.
+    /// Parses the text after a backslash, inside a class or outside.
     fn escaped_class(&mut self) -> Outcome<ClassUnicode> {
         let Some(letter) = self.next() else {
             return Err(Failure::invalid("the pattern ends with a backslash"));

@@ -28,7 +28,7 @@ enum PreTokenizerStep {
         behavior: SplitDelimiterBehavior,
         invert: bool,
     },
-    /// What "ByteLevel" does before it spells bytes.
+    /// The steps of "ByteLevel" before it spells bytes.
     ByteLevel {
         pattern: WordPattern,
         add_prefix_space: bool,

@@ -310,7 +310,7 @@ fn split_of(kind: Kind, body: At, exit: At) -> Step {
     }
 }
 
-/// Which steps match whatever follows: those that only lead to the end.
+/// Finds the steps that match whatever follows: those that only lead to the end.
 fn sure_steps(steps: &[Step]) -> Vec<bool> {
     let mut sure = vec![false; steps.len()];
     for (at, step) in steps.iter().enumerate().rev() {

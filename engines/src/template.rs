@@ -1,6 +1,6 @@
-//! Chat templates behind C functions: a model's own Jinja, rendered by `jinja/`.
+//! Chat templates through C functions: a model's own Jinja, rendered by `jinja/`.
 //!
-//! A rendered prompt is later cut at special tokens. What a user wrote must never become one, so
+//! A rendered prompt is later cut at special tokens. Text of a user must never become one, so
 //! `render` also says which bytes of its output came with the request and could take part in one.
 
 use crate::boundary::{guard, Bytes, Failure, Offsets, Outcome, Status, Text};
@@ -27,7 +27,7 @@ pub struct NamedTemplate {
     source: Bytes,
 }
 
-/// What one rendering needs; `quire_render_request` in the header.
+/// The input of one rendering; `quire_render_request` in the header.
 #[repr(C)]
 pub struct RenderRequest {
     request: Bytes,
@@ -133,8 +133,8 @@ fn is_telling(character: char) -> bool {
     !character.is_alphanumeric() && !character.is_whitespace() && character != '_'
 }
 
-/// Where `text` holds characters of the request that could take part in one of `tokens`; byte
-/// offsets, ascending.
+/// The byte offsets, ascending, at which `text` has characters of the request that could take part
+/// in one of `tokens`.
 fn shielded_offsets(text: &[Char], tokens: &[&str]) -> Vec<usize> {
     let telling: HashSet<char> =
         tokens.iter().flat_map(|t| t.chars()).filter(|c| is_telling(*c)).collect();

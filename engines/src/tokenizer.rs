@@ -20,7 +20,7 @@ pub struct Piece {
     token: i64,
 }
 
-/// What byte-level BPE is made of.
+/// The parts of byte-level BPE.
 #[repr(C)]
 pub struct BpeParts {
     tokens: *const Bytes,
@@ -154,7 +154,7 @@ fn vocabulary_of(tokens: &[Bytes]) -> Outcome<Vocab> {
     Ok(vocabulary)
 }
 
-/// Which merge the library refused, and for what.
+/// The merge that the library refused, and the reason.
 fn unknown_in_merges(tokens: &[Bytes], merges: &[Bytes], refused: tokenizers::Error) -> Failure {
     let search = || -> Outcome<Option<Failure>> {
         let vocabulary = vocabulary_of(tokens)?;

@@ -19,7 +19,7 @@ pub struct WordPattern {
     program: Program,
 }
 
-/// What one step does with a text.
+/// One step on a text.
 enum Cut {
     Pattern {
         pattern: WordPattern,
@@ -145,7 +145,8 @@ impl Cut {
     }
 }
 
-/// What `NormalizedString::split` of the library makes of the parts; those that it removes are gone.
+/// Joins the parts as `NormalizedString::split` of the library does; those that it removes are
+/// gone.
 fn behave(mut parts: Vec<Part>, behavior: SplitDelimiterBehavior) -> Vec<Part> {
     let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
     match behavior {

@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-/// What the patterns of published tokenizers are made of.
+/// Parts of the patterns of published tokenizers.
 const ALTERNATIVES: &[&str] = &[
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
     r"'(?i:[sdmt]|ll|ve|re)",
@@ -255,7 +255,7 @@ fn published_patterns_cut_as_the_librarys_own_step_does() {
     }
 }
 
-/// Characters that Oniguruma's older tables do not know may differ, and no others.
+/// Only characters that Oniguruma's older tables do not know may differ.
 #[test]
 fn classes_hold_what_they_hold_for_oniguruma() {
     let classes = [

@@ -548,9 +548,9 @@ export interface ModelsCalls {
    */
   availableModels(buffer: ArrayBufferView): number;
   /**
-   * A model by name; the empty name is the server's first. "NAME" of one of its adapters, where no
-   * model is called so, or "BASE:NAME" is the model with that adapter in force in each context that
-   * is made of it, as by adapter.use-adapters. `too-large`: a name over 255 bytes.
+   * A model by name; the empty name is the server's first. "BASE:NAME" is model BASE with its adapter
+   * NAME in force in each context that is made of it, as by adapter.use-adapters. "NAME" of an
+   * adapter means the same if no model has that name. `too-large`: a name over 255 bytes.
    */
   getModel(name: BytesLike): number;
   /**
@@ -565,7 +565,8 @@ export interface ModelsCalls {
   traitVersion(model: number, name: BytesLike): number;
   /**
    * Writes a record of 32-bit numbers: page size, context length, vocabulary size, embedding width,
-   * begin-of-text id, end-of-text id (both -1 where there is none), count of stop ids, stop ids.
+   * begin-of-text id, end-of-text id, count of stop ids, stop ids. The ids of begin and end are -1 if
+   * the model has none.
    * `capacity` and the result count 32-bit numbers.
    */
   modelInfo(model: number, buffer: ArrayBufferView): number;

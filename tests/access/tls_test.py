@@ -85,7 +85,7 @@ class TlsTest(unittest.TestCase):
                 self.assertIn(b'{"status":"ok"}', stream.recv(4096))
             stream.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             answer = b""
-            while part := stream.recv(4096):  # The end is told: else this raises.
+            while part := stream.recv(4096):  # The server announces the end: else this raises.
                 answer += part
             self.assertIn(b"200 OK", answer)
 
@@ -149,7 +149,7 @@ class TlsTest(unittest.TestCase):
         return ssl.get_server_certificate((host, int(port)))
 
     def reload(self, server, told):
-        """Until the server has told how it went."""
+        """Reloads, and waits for the line of the server's log that has `told`."""
         server.process.send_signal(signal.SIGHUP)
         while line := server.process.stderr.readline():
             if told in line:

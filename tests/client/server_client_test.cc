@@ -39,8 +39,8 @@ TEST(ServerClient, TalksWithAServer) {
   EXPECT_FALSE(nothing.value());
 }
 
-// Of a server that takes who is silent for a second for gone, and a program that never ends to
-// speak.
+// A client of a server that drops clients which are silent for a second, and a program whose output
+// never ends.
 class FloodedClient {
  public:
   FloodedClient() {
@@ -94,7 +94,7 @@ TEST(ServerClient, IsNotTakenForGoneWhileItsCallerIsBusy) {
   EXPECT_EQ(client.drain(), "");
 }
 
-// What the server asks stands behind all that it said before.
+// The server's question comes after all its earlier output.
 TEST(ServerClient, IsNotTakenForGoneWhileItsCallerReadsSlowly) {
   FloodedClient client;
   for (int i = 0; i < 250; ++i) {

@@ -35,7 +35,7 @@ void allocates(Harness& t) {
     t.edges(dealloc.c_str(), t.queue, Handles{three[2]});
     t.drop(three[2]);
   }
-  // All or none: who uses one of those that never came is told.
+  // All pages come or none: a use of one that never came gets the error.
   const Handles never = pages_of(t, 65);
   t.fails("allocate.alloc-kvpage", ErrorCode::NoFreePage,
           abi::allocate::copy_kvpage(t.queue, never[0], never[1], 0, 0, 1));

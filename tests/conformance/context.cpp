@@ -210,7 +210,7 @@ void is_kept(Harness& t) {
   const auto opened = number_at<std::int32_t>(t.result("context.open", t.queue, "book"), 0);
   t.check(t.ok("context.seq-len", opened) == 20, "it is all there");
   note_is_kept(t, context);
-  // Until it is taken or dropped nobody else can take it.
+  // Until it is taken or dropped, no other take can begin.
   const std::int32_t taken = t.ok("context.take", t.queue, "book");
   t.wait(taken);
   t.refused("context.take", ErrorCode::Unavailable, t.queue, "book");

@@ -60,7 +60,7 @@ void what_cannot_be_written(Harness& t) {
   const Handles output = embeds_of(t, 1);
   t.refused("forward.forward", ErrorCode::InvalidArgument, t.queue, kNone, some, kNone,
             Handles{output[0], output[0]}, kNoMask, 0);
-  // What was never embedded, and pages that never came.
+  // Embeds that were never written, and pages that never came.
   t.refused("forward.forward", ErrorCode::InvalidArgument, t.queue, kNone, output, kNone, kNone,
             kNoMask, 0);
   const Handles never = pages_of(t, 65);
@@ -69,7 +69,7 @@ void what_cannot_be_written(Harness& t) {
   t.refused("forward.forward", ErrorCode::NoFreePage, t.queue, Handles{never[0]}, some, kNone,
             kNone, kNoMask, 0);
   t.refused("forward.mask-kvpage", ErrorCode::NotFound, t.queue, some[0], Bytes(kPageSlots, 1));
-  // What is shared is read-only.
+  // Shared pages are read-only.
   t.result("allocate.export-kvpage", t.queue, full, "shared", 0);
   Handles imported(1);
   const std::int32_t import =

@@ -67,7 +67,7 @@ void drops(Harness& t) {
     t.ok("future.drop", each);
     t.refused("future.drop", ErrorCode::NotFound, each);
   }
-  // Its work is under way, is never taken, and leaves nothing behind: `finish` looks.
+  // The future's work is under way, is never taken, and leaves nothing: `finish` looks.
   for (int i = 0; i < 20; ++i) {
     const std::int32_t context = abi::context::create(t.queue);
     const Tokens tokens = some_tokens(100, static_cast<std::uint32_t>(i));

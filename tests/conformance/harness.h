@@ -1,14 +1,14 @@
 #pragma once
 // Harness makes calls of one interface by name, and notes what came of each.
 //
-// A program of this folder sends one message in the end: a line `CALL interface.call outcome` for
-// each outcome that it saw, where an outcome is "ok" or the name of an error, and a line
-// `FAIL ...` for each thing that was not as its WIT says. An outcome is noted only where it was
-// expected. A future's outcome is that of its call. The exit code is 1 where anything failed. An
-// instance that an HTTP request launched pushes the message to the topic "noted" instead.
+// A program of this folder sends one message in the end. It has a line `CALL interface.call
+// outcome` for each outcome that it saw, which is "ok" or the name of an error. It has a line `FAIL
+// ...` for each difference from the WIT. An outcome is noted only where it was expected. A future's
+// outcome is that of its call. The exit code is 1 where anything failed. An instance that an HTTP
+// request launched pushes the message to the topic "noted" instead.
 //
-// Besides a queue of the first model the harness holds one handle of each common kind, and a child
-// that holds some: numbers that are a handle there and none here.
+// In addition to a queue of the first model, the harness holds one handle of each common kind. It
+// also has a child that holds some: numbers that are a handle there and none here.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -37,7 +37,7 @@ using Codes = std::vector<ErrorCode>;
 inline constexpr std::int64_t kPatienceNs = 60'000'000'000;
 inline constexpr std::uint32_t kPageSlots = 16;
 
-// What a number from outside the program is not: in no memory, of nobody.
+// A number outside of the program's memory.
 inline std::uint32_t memory_end() {
   return static_cast<std::uint32_t>(__builtin_wasm_memory_size(0) * 65536);
 }
@@ -99,7 +99,7 @@ class Harness {
     const Call& call = find(name);
     const std::int64_t value = make(call, Arguments(arguments...));
     if (value < 0) return failed(call, "ok", value);
-    // What a future gives decides of its call.
+    // The result of a future decides the outcome of its call.
     if (!call.gives_future) note(call, "ok");
     return static_cast<std::int32_t>(value);
   }
@@ -122,8 +122,8 @@ class Harness {
     const Call& call = find(name);
     expect(call, {code}, outcome(call, Arguments(arguments...).words), "");
   }
-  // Whether the call gives this error when it is made so often; whoever empties what it fills may
-  // run between two. What it gives until then is dropped.
+  // Whether the call gives this error when it is made so often; the reader of its results may run
+  // between two calls. Handles from earlier calls are dropped.
   template <typename... A>
   bool refused_after(std::uint32_t count_max, const char* name, ErrorCode code,
                      const A&... arguments) {
@@ -178,7 +178,7 @@ class Harness {
   void wait(std::int32_t future) { abi::future::wait(&future, 1, kPatienceNs); }
   void sleep_ms(std::int64_t ms) { abi::future::wait(nullptr, 0, ms * 1'000'000); }
 
-  // What a child that is such a program too has noted.
+  // Adds the notes of a child that is such a program too.
   void adopt(const std::string& lines) {
     for (std::size_t at = 0; at < lines.size();) {
       const std::size_t end = std::min(lines.find('\n', at), lines.size());
@@ -195,7 +195,7 @@ class Harness {
     abi::runtime::get_arg(index, text, sizeof text - 1);
     return text;
   }
-  // What a child of the harness does.
+  // The work of a child of the harness.
   static std::int32_t be_neighbour();
   static std::int32_t be_deaf();
 
@@ -275,7 +275,7 @@ class Harness {
     }
   }
 
-  // What must be as in the beginning when everything was given back.
+  // The limits that must be as in the beginning when everything was given back.
   static std::string limits() {
     std::string text(8192, '\0');
     const std::int32_t count =

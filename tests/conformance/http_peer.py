@@ -68,7 +68,7 @@ def start():
         daemon_threads = True
 
         def handle_error(self, request, client_address):
-            pass  # Clients here go in the middle of what they are told.
+            pass  # Clients here leave in the middle of a response.
 
     server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

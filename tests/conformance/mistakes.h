@@ -1,5 +1,5 @@
 #pragma once
-// What a program can get wrong in any call, derived from the kinds and names of its parameters.
+// Mistakes that a program can make in any call, derived from the kinds and names of its parameters.
 // Part of harness.h.
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 
 namespace quire::conformance {
 
-// Of a pointer or a length that is wrong: some lengths are too large before anybody looks where.
+// Errors of a wrong pointer or length: some lengths are too large before the address is looked at.
 inline const Codes kOutside = {ErrorCode::OutOfRange, ErrorCode::InvalidArgument,
                                ErrorCode::TooLarge, ErrorCode::QuotaExceeded};
 inline constexpr Word kLengthsTooLarge[] = {0x8000'0000, 0xFFFF'FFFF};
@@ -52,7 +52,7 @@ inline void Harness::begin_neighbour() {
   check(count == 7 * sizeof foreign_[0], "the harness has no neighbour");
 }
 
-// All that is no handle of the kind which the parameter of that name takes.
+// Numbers that are not a handle of the kind which the parameter of that name takes.
 inline std::vector<Word> Harness::wrong_handles(const Call& call,
                                                 const std::string& parameter) const {
   std::vector<Word> wrong = {0, 0xFFFF'FFFF, 0x7FFF'FFFF, 0x8000'0000, 12'345'678};
@@ -104,7 +104,7 @@ inline void Harness::wrong_list(const Call& call, const std::vector<Word>& words
     from_null[at] = 0;
     try_word(call, from_null, at + 1, count, kOutside);
   }
-  // Behind the end, across it, and so that pointer and length together are small again.
+  // Beyond the end, across it, and so that pointer and length together are small again.
   std::vector<Word> two = words;
   two[at + 1] = std::max<Word>(words[at + 1], 2);
   for (const Word pointer : {memory_end(), memory_end() - 1, 0xFFFF'FFFEu}) {

@@ -20,7 +20,7 @@ void program(Harness& t) {
   t.check(t.ok("models.model-info", model, static_cast<void*>(info), 16) >= 7,
           "there are seven numbers and more");
   t.check(info[0] == kPageSlots && info[2] == kVocabulary, "it is the tiny model");
-  // What does not fit is not written, and counted all the same.
+  // Numbers that do not fit are not written, and counted all the same.
   info[2] = 77;
   t.check(t.ok("models.model-info", model, static_cast<void*>(info), 2) >= 7 && info[2] == 77,
           "no more is written than fits");

@@ -76,7 +76,7 @@ void exchanges(Harness& t, const std::string& at) {
   t.result("net.response-head", chunked);
   t.drop(chunked);
 
-  // One that never answers: what waits is cancelled with it.
+  // The exchange never answers: a future that waits for it is canceled with it.
   const std::int32_t silent = t.ok(request, "GET", at + "/silent", "", std::int64_t{0});
   const std::int32_t waits = t.ok("net.response-head", silent);
   t.drop(silent);
@@ -96,7 +96,7 @@ void exchanges(Harness& t, const std::string& at) {
   t.refused(request, ErrorCode::PermissionDenied, "GET", "http://127.0.0.1:1/", "",
             std::int64_t{0});
   t.mistakes(request, "GET", at, "", std::int64_t{0});
-  // So many at once; the harness's neighbour has been lent some of them.
+  // So many at once; the harness's second instance has been lent some of them.
   Handles all;
   for (std::uint32_t i = 0; i < kExchangeCountMax; ++i) {
     const std::string url = at + "/silent";

@@ -130,7 +130,7 @@ def run_served(build):
             if not url:
                 server.kill()
                 return 1, [], server.stderr.read().splitlines(), ["serve: the server does not start"]
-            # It collects what the others note, and waits from the beginning: the tenant's messages go
+            # This program collects the notes of all, and waits from the beginning: the tenant's messages go
             # with its last program.
             with subprocess.Popen(command(build, "serve", ["--server", url.group(0)], ["noted"]),
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -149,7 +149,7 @@ def outcomes(build):
     server, port = http_peer.start()
     tested, wrong = {}, []
     with tempfile.TemporaryDirectory() as folder, socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # Nobody listens there.
+        closed.bind(("127.0.0.1", 0))  # The port refuses connections.
         folder = pathlib.Path(folder)
         every = [(name, arguments, run(build, name, flags, arguments, text, model)) for
                  name, flags, arguments, text, model in runs(folder, port, closed.getsockname()[1])]

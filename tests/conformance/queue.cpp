@@ -22,7 +22,7 @@ void program(Harness& t) {
   t.mistakes("queue.synchronize", t.queue);
   t.mistakes("queue.destroy-queue", t.queue);
 
-  // The limit is told, and what is given back can be had again.
+  // The limit is reported, and queues that are given back can be had again.
   Handles all;
   for (int i = 0; i < 300; ++i) {
     const std::int32_t queue = abi::queue::create_queue(t.model, 1);

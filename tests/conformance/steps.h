@@ -1,5 +1,5 @@
 #pragma once
-// What several programs here need before the calls that they test: tokens, pages with keys and
+// Preparations of several programs for the calls that they test: tokens, pages with keys and
 // values, embeddings with outputs.
 #include <string>
 
@@ -78,7 +78,7 @@ T number_at(const std::string& record, std::size_t at) {
   return value;
 }
 
-// What must not be the name of anything.
+// Names that must not be valid for anything.
 inline const std::vector<std::string>& names_that_are_none() {
   static const std::vector<std::string> names = {
       "", ".", "..", "a/b", "a\\b", std::string("a\0b", 3), "a\nb", "\x7F", std::string(256, 'a')};

@@ -68,7 +68,7 @@ class Adapters : public testing::Test {
     harness->run();
     return harness->get<ContextState>(guest.id, future).counters;
   }
-  // What follows, compared with what the naive model says.
+  // Compares the next distribution with that of the naive model.
   void expect_next(Guest& guest) {
     const auto embeds = harness->embeds(guest.id, guest.queue, 1);
     harness->send(guest.id, ContextForward{guest.context, embeds}, false);

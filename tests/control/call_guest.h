@@ -114,7 +114,7 @@ class Guest {
     const std::int64_t result = result_of(begin_open(name, how));
     return result < 0 ? result : number_at(kBuffer);
   }
-  // What a call on pages answers with.
+  // The answer of a call on pages.
   std::int64_t page(std::string_view name, std::initializer_list<std::int64_t> arguments) {
     return result_of(call("allocate", name, arguments));
   }
@@ -125,7 +125,7 @@ class Guest {
     const auto bytes = static_cast<std::int64_t>(name.size());
     return context("delete", {host_.put(kName, name), bytes});
   }
-  // What may follow the context, as bytes.
+  // The distribution after the context, as bytes.
   std::string next(std::int64_t of) {
     EXPECT_EQ(context("forward", {of, kEmbed, 1}), 20);
     const std::int64_t bytes =

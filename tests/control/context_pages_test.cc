@@ -52,7 +52,7 @@ class PagesOfContexts : public testing::Test {
     harness.run();
     return harness.error(guest.id, future);
   }
-  // What may follow the context once `tokens` are appended.
+  // The distribution after the context once `tokens` are appended.
   std::string next(ObjectId context, const std::vector<std::uint32_t>& tokens) {
     const auto output = harness.embeds(guest.id, guest.queue, 1);
     guest.send(ContextAppend{context, tokens});
@@ -206,7 +206,7 @@ TEST_F(PagesOfContexts, BackIsAForkWithoutACopy) {
   EXPECT_EQ(next(again, more_), wanted);
   EXPECT_EQ(rows(), before + 3);
   EXPECT_EQ(next(context, more_), wanted);
-  // What it computed is found by its content.
+  // Tokens that it computed are found by their content.
   guest.send(ContextAppend{again, count_tokens(2, 200)});
   guest.send(ContextFlush{again});
   harness.run();
@@ -260,7 +260,7 @@ TEST_F(PagesOfContexts, MadeByHandAreCopiedAndNeverFound) {
   EXPECT_FALSE(outcome(guest.write({own[2]}, {7}, 19)));
 }
 
-// Whoever lies about tokens deceives nobody else, by whatever way the page is cut again.
+// A program that lies about tokens deceives no other program, however the page is cut again.
 TEST_F(PagesOfContexts, TokensThatAreNotThePagesNeverReachAnotherContext) {
   const auto own = guest.alloc(2);
   guest.write(own, count_tokens(16, 400), 0);
@@ -291,7 +291,7 @@ TEST_F(PagesOfContexts, FromTheFirstForeignPageOnAllAreCopied) {
                                  return std::vector<std::uint32_t>(all.begin() + 8, all.end());
                                }()));
   EXPECT_EQ(pages_held(), held + 1);
-  // It attends to both as they are.
+  // The context attends to both pages as they are.
   const auto shared = pages_of(mixed, 2);
   EXPECT_EQ(guest.probe(shared, kPageSize), guest.probe({first[0], other[1]}, kPageSize));
 }
@@ -328,8 +328,8 @@ TEST_F(PagesOfContexts, WhatAHandleMasksIsDroppedInTheContext) {
   EXPECT_EQ(next(again, more_), next(context, more_));
 }
 
-// A page that was written under a mask tells nobody by its tokens what it depends on: where the
-// context's own view does not say it, only its bytes do.
+// The tokens of a page that was written under a mask do not show what it depends on. If the
+// context's own view does not say it, only the page's bytes do.
 TEST_F(PagesOfContexts, WrittenUnderAMaskAreCopiedSoThatNoSuspensionComputesThemWithoutIt) {
   for (const std::uint32_t length : {32u, 27u}) {  // The last page is the context's own, or cut.
     const ObjectId plain = context_of(24);

@@ -22,7 +22,7 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return mix(mix(a) ^ b);
 }
 
-// Of digests with their scales, as the simulated device takes them in.
+// A digest of adapters with their scales, in the order in which the simulated device folds them.
 inline std::uint64_t digest_of_set(const std::vector<control::ScaledAdapter>& set) {
   std::uint64_t digest = 0;
   for (const control::ScaledAdapter& each : set) {

@@ -1,4 +1,5 @@
-// Who wants pages while others wait for the disk: waits too, because they go on when it answers.
+// An operation that wants pages while other operations wait for the disk waits too, because those
+// go on when it answers.
 #include <gtest/gtest.h>
 
 #include "control/page_guest.h"
@@ -41,7 +42,7 @@ class DiskWaits : public testing::Test {
       while (harness.device.inflight_count() > 0) harness.device.complete_next();
     }
   }
-  // What came of it when the disk has answered, and whoever is idle counts as idle.
+  // The outcome once the disk has answered, and all idle programs count as idle.
   std::optional<ErrorCode> outcome(const PageGuest& guest, FutureId future) {
     harness.run_until(guest.id, future);
     return harness.error(guest.id, future);

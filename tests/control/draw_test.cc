@@ -355,7 +355,7 @@ TEST_F(Drawing, SeveralMatchersAndAMaskAllowWhatAllOfThemDo) {
 }
 
 TEST_F(Drawing, APassThatFailsTakesItsDraftsBack) {
-  // As the plain context afterwards: nothing of the drafts is left.
+  // The context is as the plain one after that: nothing of the drafts is left.
   bool fails = false;
   Harness::Options wanted;
   wanted.device.fail_pass = [&](const inference::Batch&, std::size_t) -> std::optional<Error> {

@@ -104,7 +104,7 @@ TEST_F(EmbedSlots, AnOutputThatReplacesOneTakesNoSlotMore) {
   take(guest, 1);
 }
 
-// Of a prompt in three chunks the last has the outputs.
+// The last of a prompt's three chunks has the outputs.
 TEST_F(EmbedSlots, AChunkWithoutOutputsNeedsNone) {
   const Guest guest = start(1);
   const auto held = take(guest, kSlotCount);

@@ -292,7 +292,7 @@ TEST_F(PageExports, LeaveAsMuchOfThatHalfForOtherTenantsAsTheirOwnTakes) {
   other.write(own, count_tokens(2 * kPageSize, 50), 0);
   EXPECT_FALSE(outcome(other, other.export_pages(own, "own")));
   EXPECT_EQ(list(greedy), "0:1/8;1:1/8;2:1/8;3:1/8;") << "what was within the share stays";
-  // With two of others the share is three.
+  // With two exports of the other tenant the share is three.
   greedy.unexport("0");
   greedy.unexport("1");
   EXPECT_FALSE(outcome(greedy, greedy.export_pages(pages, "0")));
@@ -344,7 +344,7 @@ TEST_F(PageExports, WaitForAPageOfTheirCopyAndFailWithTheNumbers) {
   EXPECT_FALSE(outcome(guest, guest.export_pages({pages[0]}, "partial")));
 }
 
-// They wait for one another by name, and take nothing that could be taken only once.
+// Exports wait for one another by name, and take nothing that could be taken only once.
 TEST_F(PageExports, PendingOnesAreBoundedThoughTheirFuturesAreDropped) {
   PageGuest holder(harness, kOther);
   holder.alloc(kPageCount - 1);
@@ -375,7 +375,7 @@ TEST_F(PageExports, OfPagesThatABatchUnderWayWritesHaveWhatItWrote) {
   EXPECT_EQ(probe(guest, imported), probe(guest, pages));
 }
 
-// Whose export waits for the device when it ends leaves none, and no page.
+// An instance whose export waits for the device when it ends leaves no export and no page.
 TEST_F(PageExports, OfAnInstanceThatEndsBeforeTheirTurnAreNotMade) {
   PageGuest guest(harness, kTenant);
   const auto pages = guest.alloc(1);
@@ -390,7 +390,7 @@ TEST_F(PageExports, OfAnInstanceThatEndsBeforeTheirTurnAreNotMade) {
   EXPECT_EQ(list(other), "");
 }
 
-// Two models behind one controller: names are of the tenant, pages of their model.
+// Two models of one controller: names are of the tenant, pages of their model.
 TEST(PageExportsOfTwoModels, AreImportedWithTheirOwnModelAlone) {
   struct Sink final : AnswerSink {
     void answer(Answer given) override { answers.emplace(given.future, std::move(given.body)); }

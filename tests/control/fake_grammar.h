@@ -1,7 +1,7 @@
 #pragma once
-// A grammar over the simulated device's vocabulary, for tests: what may come next is a hash of what
-// came before. About a third of the tokens; at one place in five a single one, which is forced; and
-// nothing behind `length` tokens.
+// A grammar over the simulated device's vocabulary, for tests: the tokens that may come next are a
+// hash of those before. They are about a third of all tokens, or at one place in five a single one,
+// which is forced. After `length` tokens there are none.
 #include <memory>
 #include <span>
 #include <string>
@@ -16,7 +16,7 @@ struct FakeGrammarOptions {
   std::uint32_t vocabulary_size = 512;
   std::uint32_t length = 1000;
   bool has_forced = true;
-  std::uint32_t dead_end = 1000;  // Behind so many tokens none is allowed.
+  std::uint32_t dead_end = 1000;  // After so many tokens none is allowed.
 };
 
 inline std::uint64_t fake_hash(std::uint64_t value) {

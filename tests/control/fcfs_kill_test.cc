@@ -15,7 +15,7 @@ Harness::Options pool_of(std::uint32_t page_count, WhenFull when_full = WhenFull
   return options;
 }
 
-// Whoever is killed has its error; who is done ends if `ends`.
+// A program that is killed has its error; one that is done ends if `ends`.
 void talk(Harness& harness, std::vector<Conversation>& talks, bool ends = true) {
   converse(harness, talks, {.allowed = ErrorCode::NoFreePage, .ends = ends});
 }
@@ -40,7 +40,7 @@ TEST(FcfsKill, TheLastToStartEndAndTheFirstGiveWhatTheyGiveInARoomyPool) {
     EXPECT_FALSE(tight.losses.contains(talks[finished].guest));
     ++finished;
   }
-  // 4 x 10 pages are the pool. Whoever is gone started after everybody who is not.
+  // 4 x 10 pages are the pool. Every program that is gone started after all that are not.
   EXPECT_GE(finished, 4u);
   EXPECT_LT(finished, talks.size());
   for (std::size_t each = finished; each < talks.size(); ++each) {
@@ -49,7 +49,7 @@ TEST(FcfsKill, TheLastToStartEndAndTheFirstGiveWhatTheyGiveInARoomyPool) {
   }
   EXPECT_EQ(tight.controller->statistics().lost_instance_count, talks.size() - finished);
   EXPECT_EQ(tight.controller->statistics().suspension_count, 0u);
-  EXPECT_EQ(tight.free_page_count(), 40u);  // At once: nobody has called end_instance() for them.
+  EXPECT_EQ(tight.free_page_count(), 40u);  // At once, before end_instance() is called for them.
 }
 
 TEST(FcfsKill, NamesThePolicyAndTheNumbers) {

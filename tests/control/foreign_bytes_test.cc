@@ -11,7 +11,7 @@ namespace quire::control::foreign_bytes_test {
 namespace {
 
 constexpr std::uint32_t kPageSize = 16;
-constexpr std::uint32_t kForeignToken = 500;  // Of nobody else.
+constexpr std::uint32_t kForeignToken = 500;  // A token of the foreigner alone.
 constexpr TenantId kForeigner{7};
 constexpr TenantId kOwner{1};
 
@@ -52,7 +52,7 @@ void save(Harness& harness, const Program& program) {
   ASSERT_FALSE(harness.error(program.guest, saved)) << harness.message(program.guest, saved);
 }
 
-// Every page of the pool holds the foreigner's keys from then on, whoever takes it.
+// After this, every page of the pool holds the foreigner's keys.
 void leave_foreign_bytes(Harness& harness, std::uint32_t page_count) {
   const Program foreigner = start(harness, kForeigner);
   write(harness, foreigner, std::vector<std::uint32_t>(page_count * kPageSize, kForeignToken));
@@ -88,8 +88,9 @@ std::vector<std::string> tainted(const store::SimulatedFileSystem& files) {
   return names;
 }
 
-// Ends in a page whose first 8 slots were never written: dropped with the page that had them, and
-// the context rewound to behind them. `token_count` more than 8 fill it, and go on.
+// The context ends in a page whose first 8 slots were never written: they were dropped with the
+// page that had them, and the context rewound to after them. `token_count` more than 8 fill it, and
+// go on.
 Program with_unwritten_slots(Harness& harness, std::uint32_t token_count) {
   const Program program = start(harness, kOwner);
   write(harness, program, count_tokens(64));
@@ -100,7 +101,7 @@ Program with_unwritten_slots(Harness& harness, std::uint32_t token_count) {
 }
 
 class ForeignBytes : public testing::TestWithParam<std::uint32_t> {};
-// In a page that is not full, in one that is, and in one with others behind it.
+// The page is not full, or full, or has further pages after it.
 INSTANTIATE_TEST_SUITE_P(Lengths, ForeignBytes, testing::Values(3u, 8u, 30u));
 
 TEST(ForeignBytesTest, AreSeenWhereTheyAre) {
@@ -131,7 +132,7 @@ TEST_P(ForeignBytes, GoOntoNoTier) {
   write(harness, other, count_tokens(8 * kPageSize, 4));
   ASSERT_GE(harness.controller->tier_statistics().swap_count, 1u);
   ASSERT_GE(harness.controller->tier_statistics().disk_page_count, 1u);
-  // What lies in memory comes back as it went, and would be seen here.
+  // Bytes in memory come back as they went, and would be seen here.
   harness.controller->end_instance(other.guest);
   write(harness, program, count_tokens(1, 30));
   save(harness, program);

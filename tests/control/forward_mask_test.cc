@@ -37,7 +37,7 @@ class ForwardMask : public testing::Test {
     harness.send(guest, EmbedText{queue, {input}, {7}, {kWritten}}, false);
     return harness.send(guest, Forward{queue, ikv, {input}, okv, {output}, std::move(mask), false});
   }
-  // What follows one token more, which sees what the mask shows.
+  // The distribution after one more token, which sees the slots that the mask shows.
   std::vector<float> next(const std::vector<ObjectId>& ikv, const std::vector<ObjectId>& okv,
                           const Mask& mask) {
     begin(ikv, okv, mask);

@@ -1,8 +1,8 @@
 // Random programs over pages and embeds by hand. Each program runs twice: alone with every command
 // finished before the next, and issued as fast as it comes, from several queues, cut by small
-// batches and among neighbours. Both must give the same answers (I13), error for error. Exports are
-// of names that only their own guest uses, so that what neighbours do changes nothing; what guests
-// export to one another is in page_handle_program_test.cc.
+// batches and among other guests. Both must give the same answers (I13), error for error. Each
+// guest exports under names of its own, so that other guests change nothing. Exports to one another
+// are in page_handle_program_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kPageSize = 8;
 
-// What a guest does, with numbers of its own for its objects.
+// A step of a guest, with numbers of its own for its objects.
 struct Step {
   enum class Kind {
     Alloc,

@@ -94,7 +94,7 @@ TEST_F(GuestPages, HandlesThatFailedToComeAreGivenBackLikeOthers) {
             minus(ErrorCode::NotFound));
 }
 
-// A handle is of one instance: another's number is nobody's.
+// A handle is of one instance: in another instance the number is not found.
 TEST_F(GuestPages, ForeignHandlesAreNotFound) {
   Guest one(harness, TenantId{1});
   ASSERT_EQ(one.call("allocate", "alloc-kvpage", {one.queue, 8, kPages}), 8);

@@ -122,7 +122,7 @@ TEST_F(GuestStore, AFloodOfPutsTakesEffectInOrderAndDelaysOnlyItsOwnTenant) {
   }
   Guest other(*harness, TenantId{2});
   const std::int64_t theirs = begin_put(other, "key", "theirs");
-  // Its turn comes after those that the disk has, and one more.
+  // The other tenant's turn comes after the jobs that the disk has, and one more.
   for (std::size_t job = 0; job < StoreJobs::kOnDiskCountMax + 2; ++job) harness->disk->run_one();
   harness->controller->poll();
   for (std::size_t job = 0; job < StoreJobs::kOnDiskCountMax + 2; ++job) harness->disk->run_one();

@@ -1,4 +1,4 @@
-// What is refused, with which error, and that nothing is left behind.
+// Tests of calls beyond a limit: the error, and that nothing is left.
 #include <gtest/gtest.h>
 
 #include "control/harness.h"
@@ -315,7 +315,8 @@ TEST(Limits, WhoWaitsForPagesOfOneThatGoesOnIsNotRefusedWhereThatThinksBetweenIt
   EXPECT_EQ(harness.error(guest.id, waits), ErrorCode::NoFreePage);
 }
 
-// Its pages are there after six seconds and its rows are not; then an older one takes the pages.
+// The program's pages are there after six seconds and its rows are not; then an older program takes
+// the pages.
 TEST(Limits, WhoWaitedForPagesAndThenForRowsWaitsForPagesAnew) {
   Harness::Options options = small_pool(2);
   options.device.row_count_max = 16;

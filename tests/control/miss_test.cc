@@ -1,4 +1,4 @@
-// What each program saved, and why not more: for whoever runs the engine.
+// Tests of the operator's figures: the tokens that each program saved, and why not more.
 #include <gtest/gtest.h>
 
 #include "control/harness.h"
@@ -94,7 +94,7 @@ TEST(Misses, TellTheOperatorOfOtherDomainsAndTheGuestNothing) {
   harness.run();
   ASSERT_EQ(misses_of(harness, second.guest).size(), 1u);
   EXPECT_EQ(misses_of(harness, second.guest)[0].why.reason, MissReason::OtherDomain);
-  // What the two guests see is the same, whether another tenant has their tokens or not.
+  // The counters of the two guests are the same, whether another tenant has their tokens or not.
   const auto seen = [&harness](const Asked& asked) {
     const ContextCounters counters = harness.get<ContextState>(asked.guest, asked.done).counters;
     return std::tuple(counters.found_token_count, counters.committed_page_count,
@@ -116,7 +116,7 @@ TEST(Misses, AreForTheirOwnProgramAndItsOwnDomainIfProgramsMayAsk) {
   own[20] = 500;
   prompt(harness, own, TenantId{2});
   harness.run();
-  // Its own tenant has another page there, and the other tenant has this one.
+  // The asking tenant has another page there, and the other tenant has this one.
   const Asked asked = prompt(harness, tokens, TenantId{2});
   const Asked unknown = prompt(harness, count_tokens(64, 9), TenantId{3});
   harness.run();

@@ -42,7 +42,8 @@ TEST(Models, ProgramsOfTwoModelsGetTheTokensThatEachGetsAlone) {
   EXPECT_EQ(talks[2].tokens, alone[0]) << "nothing of one model is found in the other";
 }
 
-// Whoever has just had the device lets the other model have it, though it wants it again at once.
+// A model that has just had the device lets the other model have it, though it wants it again at
+// once.
 TEST(Models, TakeTurnsOnTheDeviceABatchAtATime) {
   Harness harness(two_models());
   std::vector<Conversation> talks;

@@ -2,8 +2,8 @@
 // The simplest model of a page store that could be right. A context is its list of tokens, and
 // which slots were dropped after how many of them; a page is its slots. What follows is a checksum
 // of everything visible, by the rule of the simulated device
-// (inference/devices/simulated/simulated_backend.h), which is worked out here from the first token on, each
-// time.
+// (inference/devices/simulated/simulated_backend.h), which is worked out here from the first token
+// on, each time.
 #include <algorithm>
 #include <compare>
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Content {
 
   std::uint32_t length() const { return static_cast<std::uint32_t>(tokens.size()); }
 
-  // Of the token at `slot`, or of the next one.
+  // The set of the token at `slot`, or of the next one.
   std::uint64_t set_of(std::uint32_t slot) const {
     std::uint64_t set = 0;
     for (const Switch& each : switches) {
@@ -108,7 +108,7 @@ inline std::uint64_t input_of_output(std::uint64_t output, std::uint64_t set = 0
 
 enum class Layer : std::uint8_t { Inputs, Contexts };
 
-// Of a row that is `input` at `position` and sees these slots, in this order.
+// The digest of a row that is `input` at `position` and sees these slots, in this order.
 inline std::uint64_t attend(std::uint64_t input, std::uint32_t position,
                             const std::vector<const Slot*>& seen, Layer layer) {
   std::uint64_t digest = kDeviceSeed;
@@ -119,7 +119,7 @@ inline std::uint64_t attend(std::uint64_t input, std::uint32_t position,
   return mix(mix(input, position), digest);
 }
 
-// What a token at `at` sees of the slots before `end`.
+// The slots before `end` that a token at `at` sees.
 inline std::vector<const Slot*> seen_at(const Content& content, const std::vector<Slot>& slots,
                                         std::uint32_t at, std::uint32_t end) {
   std::vector<const Slot*> seen;
@@ -143,7 +143,7 @@ inline std::vector<Slot> slots_of(const Content& content) {
   return slots;
 }
 
-// The output behind the last token. Requires: there is one.
+// The output after the last token. Requires: there is one.
 inline std::uint64_t output_after(const Content& content) {
   const std::uint32_t length = content.length();
   const std::vector<Slot> slots = slots_of(content);
@@ -206,7 +206,7 @@ inline std::vector<std::uint64_t> forward_pass(const std::vector<Row>& rows,
   return results;
 }
 
-// The most probable tokens behind an output, falling.
+// The most probable tokens of an output, falling.
 inline std::vector<std::uint32_t> top_tokens(std::uint64_t output, std::uint32_t vocabulary_size,
                                              std::size_t count) {
   std::vector<std::uint64_t> values;

@@ -86,7 +86,7 @@ TEST_F(PageCopies, TakeEffectInTheOrderOfIssueWithForwardsOfTheSamePages) {
   harness.run();
   EXPECT_EQ(guest.text_of(before), first);
   EXPECT_EQ(guest.text_of(after), second);
-  // What is copied behind a pass that writes it has what the pass wrote.
+  // A copy after a pass that writes its source has what the pass wrote.
   guest.write({pages[1]}, {35, 36}, 10);
   EXPECT_FALSE(outcome(guest.copy(pages[1], pages[2], 4, 4, 2)));
   EXPECT_EQ(probe({pages[2]}), probe({pages[1]}));

@@ -17,7 +17,7 @@ class PageGuest {
 
   std::vector<ObjectId> alloc(std::size_t count) { return harness_.pages(id, queue, count); }
   FutureId dealloc(const std::vector<ObjectId>& pages) { return send(DeallocPages{queue, pages}); }
-  // Tokens at positions from `position` on go to `okv`, behind what it holds.
+  // Tokens at positions from `position` on go to `okv`, after what it holds.
   FutureId write(const std::vector<ObjectId>& okv, const std::vector<std::uint32_t>& tokens,
                  std::uint32_t position, const std::vector<ObjectId>& ikv = {}) {
     const std::vector<ObjectId> embeds(
@@ -52,7 +52,8 @@ class PageGuest {
   FutureId unexport(const std::string& name) { return send(UnexportPages{name}); }
   FutureId send(CommandBody body) { return harness_.send(id, std::move(body)); }
 
-  // What a token that sees all of the pages would be followed by: differs where their content does.
+  // Asks for the distribution after a token that sees all of the pages: it differs if their content
+  // does.
   FutureId begin_probe(const std::vector<ObjectId>& ikv, std::uint32_t page_size) {
     harness_.send(id, EmbedText{queue, {inputs_[0]}, {7}, {kProbePosition}}, false);
     const std::vector<std::uint8_t> all(ikv.size() * page_size, 1);

@@ -1,7 +1,7 @@
 // Random programs over pages by hand, against a naive model: a handle is the list of what was
 // written to its slots, an export is a list of those. Instances of two tenants write, copy, mask,
-// export, import, end and begin; every answer is foretold, error by error; what a page is seen to
-// hold depends on what the model says it holds and on nothing else; pages and ledgers are recounted
+// export, import, end and begin. Every answer is foretold, error by error. The visible content of a
+// page depends on the model's content of it, and on nothing else. Pages and ledgers are recounted
 // after each step.
 #include <gtest/gtest.h>
 
@@ -165,7 +165,7 @@ class Simulation {
   }
   void check_counts() { ASSERT_EQ(harness_.free_page_count(), free_count()); }
 
-  // What came of a step, against what the model says: empty, or an error.
+  // Compares the outcome of a step with that of the model: empty, or an error.
   void expect(std::size_t guest, FutureId future, std::optional<ErrorCode> wanted,
               const char* what) {
     harness_.run();
@@ -186,7 +186,7 @@ class Simulation {
       return ObjectId{1'000'000};
     }
     if (handles.empty()) return ObjectId{1'000'000};
-    // Mostly one that stands for a page.
+    // In most cases it stands for a page.
     auto chosen = handles.begin();
     for (int each = 0; each < 4; ++each) {
       chosen = std::next(handles.begin(), static_cast<std::ptrdiff_t>(below(handles.size())));
@@ -198,7 +198,7 @@ class Simulation {
     const auto found = handles_[guest].find(id);
     return found == handles_[guest].end() ? nullptr : &found->second;
   }
-  // Mostly one that the guest's tenant has exported.
+  // In most cases it is a name that the guest's tenant has exported.
   std::string some_name(std::size_t guest) {
     const auto& exports = exports_of(guest);
     if (!exports.empty() && below(4) != 0) {
@@ -230,12 +230,13 @@ class Simulation {
     for (const ObjectId id : ids) {
       handles_[guest][id] = handle_of(wanted ? nullptr : new_bytes());
     }
-    // Who waits for pages gives up once the others cannot give any; here, after the limit.
+    // A program that waits for pages gives up once no other program can give any; here, after the
+    // limit.
     if (wanted == ErrorCode::NoFreePage) give_up();
     expect(guest, future, wanted, "alloc");
   }
 
-  // Others hold pages and may let them go, so the wait goes on to its limit.
+  // Other programs hold pages and may let them go, so the wait goes on to its limit.
   void give_up() {
     harness_.run();
     harness_.clock.advance_ns(ControllerOptions{}.page_wait_ns_max);
@@ -342,7 +343,7 @@ class Simulation {
       for (const auto& [each, exported] : exports) other_pages += exported.pages.size();
     }
     other_pages -= own_pages;
-    // Of half the pool, as much as it leaves for the others.
+    // A tenant may have as much of half the pool as it leaves for the others.
     const std::size_t all_max = std::max(knobs_.page_count / 2, 2u);
     if (own_pages + ids.size() > (all_max - other_pages) / 2) return ErrorCode::QuotaExceeded;
     if (copies > free_count()) return ErrorCode::NoFreePage;
@@ -423,7 +424,7 @@ class Simulation {
     ++outcomes["list done"];
   }
 
-  // Equal content looks equal, and other content other, whoever looks and whichever page it is.
+  // Equal content looks equal, and other content other, from every guest and in every page.
   void look(std::size_t guest) {
     const ObjectId id = some(guest);
     const Handle* handle = find(guest, id);

@@ -166,7 +166,7 @@ test::Sequence PageProgram::some_tokens() {
 void PageProgram::settle() {
   machine_->run();
   check();
-  // Idle guests hold pages that others wait for; the wait has an end.
+  // Idle guests hold pages that other guests wait for; the wait has an end.
   for (int round = 0; round < 1'000 && !expected_.empty(); ++round) {
     machine_->clock.advance_ns(11'000'000'000);
     machine_->run();

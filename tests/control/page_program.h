@@ -3,12 +3,12 @@
 // beside a naive model (naive_model.h). Several guests of two tenants, on the simulated device and
 // disk.
 //
-// To add an operation: a method that does it and says what must come of it, and a line in
-// page_program_tables.cc. Whoever runs programs asks coverage() whether each line was reached.
+// To add an operation, write a method that does it and names its outcome, and a line in
+// page_program_tables.cc. A test that runs programs asks coverage() whether each line was reached.
 //
-// A guest's commands are issued as they come; what they must answer is noted, and compared when the
-// answer is there. In a pool that may run out, or on a device that loses passes or pages, an answer
-// may also be that error; the model then asks what was done (after_compute).
+// A guest's commands are issued as they come. Their expected answers are noted, and compared when
+// the answers are there. In a pool that may run out, or on a device that loses passes or pages, an
+// answer may also be that error; the model then asks what was done (after_compute).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -135,7 +135,7 @@ class PageProgram {
   void expect_done(const Guest& guest, FutureId future);
   // Sends it and waits.
   FutureId settled(InstanceId owner, CommandBody body);
-  // Likewise. The error; nothing where it went well.
+  // Sends and waits too. Returns the error; nothing if it went well.
   std::optional<ErrorCode> outcome(InstanceId owner, CommandBody body);
   void end_all();
   void note_statistics();

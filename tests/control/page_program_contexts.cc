@@ -1,4 +1,4 @@
-// What programs do with contexts.
+// Operations of programs on contexts.
 #include <algorithm>
 
 #include "control/page_program.h"
@@ -62,7 +62,8 @@ void PageProgram::forward(Guest& guest) {
   after_compute(guest, chain);
 }
 
-// In a pool that may run out, or on a device that fails, it is known only afterwards what happened.
+// In a pool that may run out, or on a device that fails, the outcome is known only after the
+// answer.
 void PageProgram::after_compute(const Guest& guest, Chain& chain) {
   chain.queued = 0;
   if (!is_fallible()) return;
@@ -224,12 +225,12 @@ void PageProgram::end(Guest& guest) {
   guests_.erase(guests_.begin() + (&guest - guests_.data()));
 }
 
+// The next operation is issued under a batch.
 void PageProgram::step(Guest&) {
   machine_->step();
   check();
 }
 
-// What comes next is issued under a batch.
 // The operator changes the weight of the guest's tenant. verify() walks the weights of both models.
 void PageProgram::weigh(Guest& guest) {
   machine_->controller->set_tenant(guest.tenant, {.weight = 1 + below(4)});

@@ -1,5 +1,6 @@
 #pragma once
-// What a seed says of a PageProgram's machine, and what its programs met.
+// Knobs are the settings that a seed draws for a PageProgram's machine. Coverage counts the cases
+// that its programs met.
 #include <cstdint>
 #include <map>
 #include <string>

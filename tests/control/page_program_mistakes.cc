@@ -1,5 +1,5 @@
-// What programs do wrong, and the error that each mistake gets. Each on a guest of its own, so that
-// nothing else counts on what it has.
+// Mistakes of programs, and the error that each gets. Each is made by a guest of its own, on whose
+// objects nothing else depends.
 #include "control/page_program.h"
 
 namespace quire::control {
@@ -115,7 +115,7 @@ void PageProgram::pages_beyond_quota(Guest&) {
   });
 }
 
-// What is made by hand is copied.
+// A page that was made by hand is copied.
 void PageProgram::from_pages_beyond_quota(Guest&) {
   if (is_fallible()) return;
   mistake({.page_count_max = 1}, [&](const Guest& guest, ObjectId) {
@@ -269,7 +269,7 @@ void PageProgram::use_bad_names(Guest&) {
   });
 }
 
-// Also where another tenant has one of that name.
+// The name is not found even if another tenant has a snapshot under it.
 void PageProgram::open_foreign_snapshot(Guest&) {
   expire();
   mistake({}, [&](const Guest& guest, ObjectId) {

@@ -1,5 +1,5 @@
-// What programs do with pages and embeds by hand. Not on a device that loses passes: what a lost
-// one leaves is the subject of forward_program_test.cc.
+// Operations of programs on pages and embeds by hand. They do not run on a device that loses
+// passes: forward_program_test.cc tests the effect of a lost one.
 #include <algorithm>
 #include <numeric>
 
@@ -73,7 +73,7 @@ struct PageProgram::Pass {
 
 namespace {
 
-// The first slot behind all written ones.
+// The first slot after all written ones.
 std::uint32_t fill_of(const std::vector<Slot>& slots) {
   std::uint32_t fill = 0;
   for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
@@ -98,7 +98,7 @@ PageProgram::Page PageProgram::new_page(ObjectId id) const {
           .view = std::vector<std::uint8_t>(knobs_.page_size, 1)};
 }
 
-// Mostly a handle that stands for a page. Requires: the guest has a handle.
+// A handle that in most cases stands for a page. Requires: the guest has a handle.
 PageProgram::Page& PageProgram::some_page(Guest& guest) {
   Page& page = some(guest.pages);
   return page.is_there() || below(4) == 0 ? page : some(guest.pages);

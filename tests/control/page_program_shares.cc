@@ -1,5 +1,5 @@
-// What programs share page by page: copies, exports under a name, pages of a context and the way
-// back. Not on a device that loses passes, like all that is done with pages by hand.
+// Sharing of single pages: copies, exports under a name, pages of a context and the way back. It
+// does not run on a device that loses passes, like all work with pages by hand.
 #include <algorithm>
 #include <bit>
 
@@ -76,14 +76,14 @@ void PageProgram::copy_page(Guest& guest) {
 
 // --- Exports ---
 
-// Mostly of one that there is.
+// A name that in most cases has an export.
 std::string PageProgram::some_export_name() {
   if (exports_.empty() || below(4) == 0) return new_export_name();
   return std::next(exports_.begin(), below(static_cast<std::uint32_t>(exports_.size())))
       ->first.second;
 }
 
-// Of what another tenant gives to all, if there is any.
+// The name of a public export of another tenant, if there is any.
 std::string PageProgram::some_foreign_name(const Guest& guest) {
   std::vector<std::string> names;
   for (const auto& [key, each] : exports_) {
@@ -139,7 +139,7 @@ void PageProgram::export_pages(Guest& guest) {
   for (const Page* page : pages) body.pages.push_back(page->id);
   const std::optional<ErrorCode> wanted = refusal_of(guest, body, pages);
   const std::optional<ErrorCode> error = outcome(guest.id, body);
-  // What is not full is copied, and there may be no page for the copy.
+  // A page that is not full is copied, and there may be no page for the copy.
   if (!wanted && error && is_loss(*error)) return;
   ASSERT_EQ(error, wanted);
   note_outcome("export_kvpage", wanted);
@@ -214,7 +214,7 @@ void PageProgram::list_exports(Guest& guest) {
   ASSERT_EQ(listed, wanted);
 }
 
-// Exports are nobody's: they stay when all guests are gone.
+// Exports stay when all guests are gone.
 void PageProgram::unexport_all() {
   for (const auto& [key, each] : exports_) {
     const InstanceId last = machine_->start(key.first);
@@ -226,7 +226,7 @@ void PageProgram::unexport_all() {
 
 // --- Pages of a context, and back ---
 
-// Those that hold tokens: all but committed ones of which nothing can be seen.
+// The pages that hold tokens: all but committed ones of which no slot can be seen.
 std::vector<PageProgram::Held> PageProgram::held_pages(const Chain& chain) const {
   Content content = chain.content;
   content.cut(chain.written());
@@ -299,7 +299,7 @@ void PageProgram::check_shared(const Guest& guest, FutureId future,
   }
 }
 
-// Mostly handles that stand one behind the other as they would in a context, whoever made them.
+// In most cases, handles in a row as they would stand in a context, whichever guest made them.
 std::vector<const PageProgram::Page*> PageProgram::some_run(Guest& guest) {
   std::vector<const Page*> run;
   if (below(4) == 0) {
@@ -357,7 +357,7 @@ void PageProgram::make_from_pages(Guest& guest) {
     for (std::uint32_t slot = 0; slot < page->slots.size(); ++slot) {
       if (!page->slots[slot].is_written) continue;
       const auto at = static_cast<std::uint32_t>(body.tokens.size());
-      // What a page is made of by hand nobody knows: any token will be believed.
+      // The tokens of a page that was made by hand are not known: any token will be believed.
       body.tokens.push_back(slot < page->tokens.size() ? page->tokens[slot] : below(4));
       made.content.given.push_back(page->slots[slot]);
       if (page->view[slot] != 0) continue;

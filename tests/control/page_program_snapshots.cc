@@ -26,7 +26,7 @@ bool changes(CallKind kind) {
          kind == CallKind::SyncFolder;
 }
 
-// Behind the back of whoever has the file open, and at once on the disk.
+// Writes to the disk at once, without the process that has the file open.
 void replace(store::SimulatedFileSystem& files, const std::string& path,
              const std::vector<std::byte>& bytes) {
   const store::CallResult opened = files.open(path, store::OpenMode::ReadWrite);
@@ -61,7 +61,7 @@ void PageProgram::save(Guest& guest) {
                                            .overwrites = overwrites,
                                            .expires_unix_ms = saved.expires_unix_ms,
                                            .note = saved.note});
-  if (below(3) == 0) rewind(guest, chain);  // What happens to the context afterwards is not saved.
+  if (below(3) == 0) rewind(guest, chain);  // The edit comes after the save, and is not saved.
   settle_with(guest.id, future);
   expire();
   const std::pair key(guest.tenant, name);
@@ -103,7 +103,7 @@ void PageProgram::open(Guest& guest) {
   note("a snapshot opened");
   if (!note_of.empty()) note("a note opened");
   if (takes && below(2) == 0) {
-    // Whoever ends before it has what it took leaves the snapshot.
+    // A program that ends before it has the context that it took leaves the snapshot.
     machine_->send(guest.id, ContextDrop{id}, false);
     return note("a take given up");
   }
@@ -141,7 +141,7 @@ void PageProgram::list(Guest& guest) {
   ASSERT_EQ(listed, wanted);
 }
 
-// What was acknowledged is there again, also where the power went.
+// Acknowledged changes are there again, also after a loss of power.
 void PageProgram::restart(Guest&) {
   start_again([this] {
     if (below(2) == 0) return;
@@ -150,7 +150,8 @@ void PageProgram::restart(Guest&) {
   });
 }
 
-// What a snapshot gives to a guest that does nothing else; nothing where it is right.
+// Opens a snapshot for a guest that does nothing else; returns the error, or nothing if it is
+// right.
 std::optional<ErrorCode> PageProgram::open_alone(TenantId tenant, const std::string& name,
                                                  const Chain& saved) {
   Guest guest;
@@ -172,8 +173,8 @@ std::optional<ErrorCode> PageProgram::open_alone(TenantId tenant, const std::str
   return error;
 }
 
-// The bytes of the page files change while nobody looks; then a snapshot is opened. It is right or
-// refused, and right once its bytes are back.
+// The bytes of the page files change while no program reads them; then a snapshot is opened. It is
+// right or refused, and right once its bytes are back.
 void PageProgram::damage(const char* what, bool while_open,
                          const std::function<void(std::vector<std::byte>&)>& edit) {
   expire();

@@ -5,7 +5,7 @@ namespace quire::control {
 
 namespace {
 
-// What operations lead to, sooner or later.
+// The outcomes of operations, sooner or later.
 constexpr const char* kOutcomes[] = {"a token found",
                                      "a context suspended",
                                      "a snapshot opened",

@@ -1,4 +1,4 @@
-// What a device and its tiers may lose, and where pages are.
+// Losses of a device and of its tiers, and the places of pages.
 #include "control/page_program.h"
 
 namespace quire::control {
@@ -39,7 +39,7 @@ bool PageProgram::is_loss(ErrorCode code) const {
 void PageProgram::note_loss(const Error& error) {
   const bool is_lost = error.code() == ErrorCode::Io;
   note(is_lost ? "an answer that was lost" : "an answer for want of a page");
-  // What is computed from tokens loses passes; only a context that was swapped loses pages.
+  // Tokens that are computed lose passes; only a context that was swapped loses pages.
   if (is_lost && knobs_.failure_percent == 0) note("a context lost");
 }
 

@@ -1,4 +1,5 @@
-// What somebody is told for whom no page could be freed: who has them, and what would help.
+// Tests of the error of a program for which no page could be freed: it names the holders of the
+// pages, and what would help.
 #include <gtest/gtest.h>
 
 #include "control/page_guest.h"
@@ -8,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kPageSize = 16;
 constexpr std::uint64_t kPageBytes = 24 * kPageSize;  // Of the simulated device.
-constexpr std::uint64_t kWaitNs = 11'000'000'000;     // Longer than anybody waits for a page.
+constexpr std::uint64_t kWaitNs = 11'000'000'000;     // Longer than the wait for a page may be.
 
 Harness::Options pool_of(std::uint32_t page_count) {
   Harness::Options options;
@@ -75,7 +76,7 @@ TEST(PageShortage, SaysThatTheTiersHaveNoRoomWhereThereAreSome) {
       "that dropped slots (no tier has room for them: more --kv-host or --kv-disk gives it)");
 }
 
-// Whoever goes on need not free a page, and meanwhile nobody who is less important takes one.
+// A program that goes on need not free a page, and meanwhile no less important program takes one.
 TEST(PageShortage, EndsTheWaitOfOneForWhomThereIsNoPageHoweverMuchOthersDo) {
   Harness harness(pool_of(8));
   PageGuest first(harness, TenantId{1});
@@ -154,7 +155,7 @@ void go_on_without_disk(Harness& harness) {
   }
 }
 
-// Of three pages, which only the save holds: its program has dropped the context.
+// Begins a save of three pages, which only the save holds: its program has dropped the context.
 void begin_save(Harness& harness) {
   const Program program = start(harness);
   flush(harness, program, 40);

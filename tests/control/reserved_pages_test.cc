@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint32_t kPageSize = 16;
 constexpr std::uint32_t kTight = 8;
 
-// A program and its context, in a pool that either holds all, or makes it give way to others.
+// A program and its context, in a pool that either holds all, or makes it give way to other
+// programs.
 class Reserver {
  public:
   explicit Reserver(std::uint32_t page_count, bool is_disturbed)
@@ -24,7 +25,7 @@ class Reserver {
     context_ = harness_.context(id_, queue_);
   }
 
-  // Others come, compute what fills a tight pool, and go.
+  // Other programs come, compute what fills a tight pool, and go.
   void disturb() {
     if (!is_disturbed_) return;
     const InstanceId other = harness_.start();
@@ -45,7 +46,7 @@ class Reserver {
   FutureId edit(ContextEditKind kind, std::uint32_t count) {
     return harness_.send(id_, ContextEdit{context_, kind, count});
   }
-  // What the program sees of its context, or the error.
+  // The counters of the program's context, or the error.
   std::string outcome(FutureId future) {
     harness_.run_until(id_, future);
     if (const auto error = harness_.error(id_, future)) return error_code_name(*error);
@@ -106,7 +107,8 @@ TEST(ReservedPages, AreReleasedWithoutBeingTakenAgain) {
   EXPECT_EQ(program.free_page_count(), kTight - 4);
 }
 
-// Programs of operations on working pages see the same whether others make them give way or not.
+// Programs of operations on working pages see the same whether or not other programs make them give
+// way.
 TEST(ReservedPages, ASuspensionChangesNothingThatAProgramSees) {
   constexpr std::uint32_t kTokensMax = 40;
   constexpr std::uint32_t kReservedMax = 3;
@@ -134,7 +136,7 @@ TEST(ReservedPages, ASuspensionChangesNothingThatAProgramSees) {
             ContextEditKind::ReleasePages, ContextEditKind::TruncatePageTokens,
             ContextEditKind::CommitPages};
         program.disturb();
-        // Tokens that nobody had before, so that nothing but what was lost is found.
+        // The tokens are new, so that only lost pages are found.
         if (what == 0) program.append(count, 100 + 30 * static_cast<std::uint32_t>(step));
         return program.outcome(what == 0 ? program.flush() : program.edit(kKinds[what], count));
       };

@@ -1,4 +1,4 @@
-// What a batch takes of work that has no row: reads of outputs, and copies of pages.
+// The part of a batch that work without rows takes: reads of outputs, and copies of pages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,9 +90,9 @@ TEST_F(Rowless, ReadsOfAllAreAsManyAsRowsAtMost) {
   EXPECT_EQ(all(), 4 * kOfOne);
 }
 
-// Nobody is charged rows for a read, and still a tenant that does nothing else goes first only as
-// often as its share says: whoever decodes beside it has each of its tokens with the next batch or
-// the one behind that.
+// No program is charged rows for a read, and still a tenant that does nothing else goes first only
+// as often as its share says. A program that decodes beside it has each of its tokens with the next
+// batch or the one after that.
 TEST_F(Rowless, ATenantThatOnlyReadsKeepsNoOtherFromItsTokens) {
   std::vector<Guest> readers;
   for (std::uint32_t each = 0; each < kRowsMax; ++each) readers.push_back(start());

@@ -36,7 +36,7 @@ class Sampling : public testing::Test {
     rule.min_p = random.next() % 2 == 0 ? 0.0 : share() * 0.5;
     return rule;
   }
-  // What the program would draw from get_next_dist.
+  // The token that the program would draw from get_next_dist.
   static std::uint32_t drawn_by_hand(const NextDistribution& next, const DrawRule& rule,
                                      double number) {
     DrawScratch scratch;
@@ -140,7 +140,7 @@ TEST_F(Sampling, AListIsReadAsItsPartsAre) {
     EXPECT_EQ(all[each].probabilities, one.probabilities);
     EXPECT_EQ(get<Values>(GetLogprobs{queue, outputs[each], {tokens[each]}}).all.at(0),
               logprobs[each]);
-    // Of the three tokens alone, and of those a distribution.
+    // The distribution is of the three tokens alone, and adds up to 1.
     EXPECT_EQ(masked[each].tokens.size(), 3u);
     EXPECT_NEAR(
         std::accumulate(masked[each].probabilities.begin(), masked[each].probabilities.end(), 0.0),

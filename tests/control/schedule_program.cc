@@ -197,7 +197,7 @@ void ScheduleProgram::check_order(const std::vector<Guest*>& ready) {
 }
 
 // Rows over weight that one tenant is ahead of another, since both had something waiting in batches
-// that were full. Where there is room, all decoding is served, whoever does how much of it.
+// that were full. If there is room, all decoding is served, however much each tenant does of it.
 void ScheduleProgram::check_shares() {
   if (harness_.device.next_batch().rows.size() < knobs_.row_count_max) return ahead_.clear();
   const double rows = kAheadBatchCount * knobs_.row_count_max + knobs_.prefill_row_budget;
@@ -223,9 +223,9 @@ void ScheduleProgram::check_shares() {
   }
 }
 
-// Batches. Its tenant may owe some full ones to the others; then of the rows of its share three
-// quarters are for decoding, but for what prefill was owed before, and the others of its tenant go
-// before it once each.
+// The most batches that the guest waits. Its tenant may owe some full ones to the others. Then
+// three quarters of the rows of its share are for decoding, except for rows that prefill was owed
+// before. The other guests of its tenant go before it once each.
 double ScheduleProgram::wait_bound(const Guest& guest) const {
   constexpr double kOwedPrefillRows = 64;
   const double all = std::accumulate(knobs_.weights.begin(), knobs_.weights.end(), 0.0);

@@ -1,14 +1,14 @@
 #pragma once
-// Random loads on one scheduler: tenants of several weights, guests that decode, that bring prompts
-// and that pass vectors on by hand, priorities, deadlines, synchronize, batches of a few rows,
-// every policy, and a clock that goes on. Beside it a model that knows for each guest what it waits
-// for and since when.
+// Random loads on one scheduler. There are tenants of several weights, and guests that decode,
+// bring prompts, or pass vectors on by hand. There are priorities, deadlines, synchronize, batches
+// of a few rows, every policy, and a clock that goes on. A model alongside knows for each guest
+// what it waits for and since when.
 //
-// After every batch: whoever decodes was served by level, deadline and age within its tenant;
-// tenants that both had something left waiting got rows by their weights, to within
-// kAheadBatchCount batches; whoever was overdue was served within wait_bound() batches; a
-// synchronize was answered behind what came before it. In the end every future is answered, with
-// what the guest is answered alone.
+// After every batch, four things hold. Guests that decode were served by level, deadline and age
+// within their tenant. Tenants that both had something left waiting got rows by their weights, to
+// within kAheadBatchCount batches. Overdue guests were served within wait_bound() batches. A
+// synchronize was answered after what came before it. In the end every future is answered as it is
+// for the guest alone.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -73,7 +73,7 @@ class ScheduleProgram {
   Harness::Options options() const;
   std::vector<Guest> new_guests() const;
   static void start(Harness& harness, Guest& guest);
-  // Its next commands; it has no other under way.
+  // Sends the guest's next commands; it has none under way.
   static void ask(Harness& harness, Guest& guest);
   static void ask_context(Harness& harness, Guest& guest, std::uint32_t token_count);
   static void ask_by_hand(Harness& harness, Guest& guest);

@@ -1,4 +1,4 @@
-// Whose work goes first, and how much of the device each tenant gets: on the simulated device and
+// Tests of the order of work, and of each tenant's part of the device, on the simulated device and
 // clock.
 #include <gtest/gtest.h>
 
@@ -184,7 +184,7 @@ TEST(FairShare, APolicyThatCountsCommandsIsFairToo) {
   }
 }
 
-// What the other leaves is there to be taken, and is not held against whoever took it.
+// Rows that one tenant leaves may be taken, and are not held against the tenant that takes them.
 TEST(FairShare, WhoWantsLittleGetsItAndTheOthersGetTheRest) {
   Load load(device_of(16));
   const std::size_t one = load.add(TenantId{1}, Priority::Normal, 0);
@@ -281,8 +281,8 @@ TEST(Schedule, NobodyWaitsLongerThanTheBound) {
         waited_ms = load.row_count(waits) > before ? 0 : waited_ms + 1;
         longest_ms = std::max(longest_ms, waited_ms);
       }
-      // The tenant has 4 rows a batch, 3 of them for decoding. Of its 8 others that decode and 4
-      // with prompts each goes before it once at most, the latter with 8 rows.
+      // The tenant has 4 rows a batch, 3 of them for decoding. It has 8 more guests that decode and
+      // 4 with prompts. Each goes before it once at most, the latter with 8 rows.
       const std::uint64_t overdue_ms = prompt_tokens == 0 ? 8 / 3 + 3 : 4 * 8 + 8 + 3;
       EXPECT_LE(longest_ms, static_cast<std::uint64_t>(periods) * 10 + overdue_ms);
     }
@@ -300,7 +300,8 @@ TEST(Schedule, PromptsGoOnWhereDecodingAloneWouldFillTheDevice) {
   EXPECT_NEAR(static_cast<double>(load.row_count(prompts)) / all, 0.25, 0.03);
 }
 
-// By decoding alone the first tenant has more than its share, and the others' prompts never end.
+// The first tenant has more than its share by decoding alone, and the other tenant's prompts never
+// end.
 TEST(Schedule, APromptOfATenantThatDecodesMoreThanItsShareGoesOnToo) {
   Harness::Options options = device_of(64, 4);
   options.controller.aging_ns = kMillisecond;
@@ -320,7 +321,7 @@ TEST(Schedule, AWarmPromptIsFoundWhileTheDeviceWorksAndWaitsForNoBudget) {
   std::vector<Conversation> talks;
   talks.push_back(begin(harness, 1, 400, 2));
   converse(harness, talks, {.ends = false});
-  // A prompt that nobody knows fills the budget for many batches; the known one comes behind it.
+  // An unknown prompt fills the budget for many batches; the known one comes after it.
   Conversation cold = begin(harness, 7, 900, 1);
   Conversation decoding = begin(harness, 9, 3, 1);
   Conversation warm = begin(harness, 1, 400, 1);

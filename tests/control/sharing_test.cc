@@ -1,4 +1,4 @@
-// What many instances share: prefixes, batches, pages; and what they must not.
+// Tests of what many instances share (prefixes, batches, pages) and of what they must not share.
 #include <gtest/gtest.h>
 
 #include "control/conversation.h"

@@ -1,5 +1,5 @@
-// What a program may hold does not depend on where its pages are: those that its contexts gave up
-// to others count as if they had stayed.
+// The limits of a program do not depend on where its pages are: pages that its contexts gave up
+// count as if they had stayed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr std::uint32_t kPageSize = 16;
 constexpr std::uint32_t kTight = 12;
 constexpr std::uint32_t kRoomy = 400;
 
-// A program with a quota, in a pool that either holds all, or makes it give way to others.
+// A program with a quota, in a pool that either holds all, or makes it give way to other programs.
 class Tenant {
  public:
   Tenant(std::uint32_t page_count, std::uint32_t quota, bool is_disturbed)
@@ -24,7 +24,7 @@ class Tenant {
     queue_ = harness_.queue(id_);
   }
 
-  // Others come, compute what fills a tight pool but for `left` pages, and stay or go.
+  // Other programs come, compute what fills a tight pool but for `left` pages, and stay or go.
   void disturb(std::uint32_t left = 0, bool stays = false) {
     if (!is_disturbed_) return;
     const InstanceId other = harness_.start(TenantId{2});
@@ -99,7 +99,8 @@ TEST(SuspendedQuota, PagesOfASuspendedContextCountAndComeBackWithoutAnError) {
   tenant.disturb();
   ASSERT_EQ(tenant.suspension_count(), 1u);
   EXPECT_EQ(tenant.statistics().page_count, 0u);
-  EXPECT_EQ(tenant.statistics().page_count_away, 3u);  // So that nobody lends them to others.
+  // So that they are not lent to other programs.
+  EXPECT_EQ(tenant.statistics().page_count_away, 3u);
   std::vector<ObjectId> pages;
   const FutureId beyond = tenant.alloc(3, pages);
   EXPECT_EQ(tenant.outcome(beyond), "quota-exceeded");

@@ -1,5 +1,5 @@
-// What happens when pages run out: nobody is killed, everybody gets what an unconstrained run
-// gives.
+// Tests of a pool that runs out of pages: no program is killed, and each gets the results of an
+// unconstrained run.
 #include <gtest/gtest.h>
 
 #include "control/conversation.h"
@@ -44,7 +44,7 @@ TEST(Suspension, SixteenConversationsInAQuarterOfThePoolGiveWhatTheyGiveInAllOfI
   const Outcome tight = sixteen(40);
   EXPECT_EQ(tight.tokens, roomy.tokens);
   EXPECT_GT(tight.suspension_count, 0u);
-  // Work done twice stays within bounds: rows are what a device's time goes by.
+  // Work done twice stays within limits: rows are what a device's time goes by.
   EXPECT_LE(static_cast<double>(tight.row_count), 2.5 * static_cast<double>(roomy.row_count));
   std::cout << "batches " << roomy.batch_count << " and " << tight.batch_count << ", rows "
             << roomy.row_count << " and " << tight.row_count << ", suspensions "
@@ -62,7 +62,7 @@ TEST(Suspension, TwoThatHoldHalfEachAndWantMoreBothFinish) {
   }
 }
 
-// What would bound the wait of one that never had pages does not end one that gave them up.
+// The limit on the wait of a context that never had pages does not end one that gave them up.
 TEST(Suspension, WhoeverGaveWayComesBackHoweverLongTheOlderOnesTake) {
   Harness harness(pool_of(8));
   std::vector<Conversation> talks;
@@ -82,7 +82,7 @@ TEST(Suspension, WhoeverIdlesGivesWayAndComesBackWithTheSameBits) {
   }
   Harness harness(pool_of(8));
   std::vector<Conversation> first{begin(harness, 1, 64, 5)};
-  // Its program thinks after five tokens; the context stays.
+  // The program of the context thinks after five tokens; the context stays.
   Conversation& idle = first[0];
   idle.left = 5;
   ask(harness, idle);
@@ -138,7 +138,7 @@ TEST(Suspension, TwoThatBothComeBackDoNotTakeTurnsForEver) {
   EXPECT_FALSE(harness.error(young, restored));
 }
 
-// All that the younger one asks for is found, so that it needs no new page; but it runs the rows of
+// All that the younger one asks for is found, so that it needs no new page. But it runs the rows of
 // its outputs again, for which it takes several batches.
 TEST(Suspension, OneThatFindsAllItNeedsLeavesItsPagesToWhoIsMoreImportant) {
   Harness::Options options = pool_of(3);

@@ -1,5 +1,5 @@
-// Forks of a context that is swapped: they share what lies in memory, and nobody else pays for it.
-// And contexts of one tenant that are swapped leave room on the tiers to those of others.
+// Forks of a context that is swapped: they share their bytes in memory, and no other tenant pays
+// for them. Swapped contexts of one tenant leave room on the tiers for those of other tenants.
 #include <gtest/gtest.h>
 
 #include "control/page_guest.h"
@@ -20,7 +20,7 @@ class SwappedForks : public testing::Test {
     options.controller.tiers.host_bytes_max = host_page_count * 24 * kPageSize;
     return options;
   }
-  // Five tokens in a page that is not full, behind one with a part that was dropped.
+  // Five tokens in a page that is not full, after one with a part that was dropped.
   ObjectId swappable(PageGuest& guest, std::uint32_t first = 1) {
     const ObjectId context = harness.context(guest.id, guest.queue);
     guest.send(ContextAppend{context, count_tokens(16, first)});
@@ -31,7 +31,7 @@ class SwappedForks : public testing::Test {
     harness.run();
     return context;
   }
-  // Takes the whole pool for a while: whoever idles must give way.
+  // Takes the whole pool for a while: idle contexts must give way.
   std::optional<ErrorCode> press() {
     PageGuest greedy(harness, TenantId{9});
     const FutureId all = greedy.send(AllocPages{greedy.queue, harness.new_objects(kPageCount)});
@@ -51,7 +51,7 @@ class SwappedForks : public testing::Test {
     harness.run_until(guest.id, future);
     return guest.text_of(future);
   }
-  // What a swappable context goes on with where nobody presses.
+  // The next tokens of a swappable context that was not disturbed.
   std::string undisturbed(PageGuest& guest, std::uint32_t first = 1) {
     const ObjectId context = swappable(guest, first);
     std::string wanted = next(guest, context);
@@ -149,7 +149,7 @@ TEST_F(SwappedTenants, LeaveRoomOnTheTiersForOneAnother) {
   (void)press();
   EXPECT_EQ(swaps(), 5u) << "the other tenant's context gave way";
   EXPECT_EQ(next(other, context), wanted);
-  // What is given back can be had again.
+  // Room that is given back can be had again.
   for (std::size_t each = 0; each < 4; ++each) greedy.send(ContextDrop{flood[each]});
   harness.run();
   (void)press();

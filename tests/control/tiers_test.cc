@@ -55,7 +55,7 @@ NextDistribution next(Harness& harness, const Program& program) {
   return harness.get<NextDistribution>(program.guest, future);
 }
 
-// One that comes, computes so many tokens that nobody else wants, and goes.
+// A program that comes, computes so many tokens that no other program wants, and goes.
 void come_and_go(Harness& harness, std::uint32_t token_count, std::uint32_t seed) {
   const Program other = start(harness);
   append(harness, other, count_tokens(token_count, seed));
@@ -64,7 +64,7 @@ void come_and_go(Harness& harness, std::uint32_t token_count, std::uint32_t seed
   harness.run();
 }
 
-// What a prompt of `count` tokens gives in a pool with room.
+// The distribution after a prompt of `count` tokens in a pool with room.
 NextDistribution alone(std::uint32_t count) {
   store::SimulatedFileSystem files;
   Harness harness(options_of(256, Tier::None, files));
@@ -218,7 +218,8 @@ TEST(Tiers, WhereTheyHaveNoRoomForItNeither) {
   EXPECT_EQ(harness.controller->tier_statistics().swap_count, 0u);
 }
 
-// Its view has a range for every second slot: more than the header of a page on disk has room for.
+// A program whose view has a range for every second slot: more than the header of a page on disk
+// has room for.
 Program with_a_wide_view(Harness& harness, TenantId tenant) {
   const Program program = start(harness, tenant);
   append(harness, program, count_tokens(1000, 200));
@@ -502,7 +503,8 @@ TEST(Tiers, ASwappedContextWhosePagesAreLostSaysSoAndNobodyElseNotices) {
   EXPECT_EQ(harness.free_page_count(), 9u);
 }
 
-// Whose pages go to a disk that does what `inject` says meanwhile, and does all again afterwards.
+// A program whose pages go to a disk with the faults of `inject` meanwhile, and with none after
+// that.
 struct SwappedUnderFaults {
   explicit SwappedUnderFaults(store::SimulatedFileSystem& files)
       : harness(options_of(9, Tier::Disk, files)), program(start(harness)) {
@@ -703,7 +705,7 @@ TEST(Tiers, WhatWasBroughtBackForOneWhoLeftIsLetGoWhenTheLastOneIsDone) {
     harness.device.complete_next();
   }
   ASSERT_FALSE(harness.device.next_batch().loads.empty());
-  // It waits for the batch, and for nothing else.
+  // The drop waits for the batch, and for nothing else.
   harness.send(other.guest, ContextDropRange{other.context, 0, 1}, false);
   harness.controller->poll();
   harness.controller->end_instance(leaver.guest);

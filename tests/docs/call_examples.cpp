@@ -1,8 +1,9 @@
-// Runs the examples of docs/reference, each with what they take as given, and tells how each ended:
-// a line "interface.call ok" or "interface.call error-code: message".
+// Runs the examples of docs/reference, each with its preparations, and reports how each ended: a
+// line "interface.call ok" or "interface.call error-code: message".
 //
 //   call_examples            all of them
-//   call_examples --child    what an example launches: says something, and ends a little later
+//   call_examples --child    the program that an example launches: sends something, and ends a
+//                            little later
 #include "call_examples.h"
 
 #include <numeric>
@@ -12,7 +13,7 @@ namespace {
 constexpr std::uint32_t kTokenCount = 20;  // A page of the context, and a part of another.
 constexpr std::chrono::milliseconds kPatience(2000);
 
-// What was named by an example before is there, and nothing else.
+// Makes the things that an example names, and nothing else.
 Task<> set_the_stage(Context& context, const Queue& queue, const KvPages& pages,
                      std::string_view example) {
   const bool wants_export =
@@ -41,7 +42,7 @@ Task<> run(CallExample example) {
   KvPages pages = co_await KvPages::allocate(queue, 4);
   Embeds inputs = co_await Embeds::allocate(queue, kTokenCount);
   Embeds outputs = co_await Embeds::allocate(queue, 1);
-  // Keys and values lie in the first page and the beginning of the second, behind which there is
+  // Keys and values lie in the first page and the beginning of the second, after which there is
   // room.
   co_await embed_txt(queue, inputs.handles(), tokens, positions);
   co_await forward(queue, {.input_embeds = inputs.handles(),

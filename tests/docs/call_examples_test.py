@@ -12,7 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop())
 ADAPTER = ROOT / "tests/golden/adapters/llama_r8"
 
-# Calls of traits that no model has, and those that need what this launch does not grant or nobody here says.
+# Calls of traits that no model has, and those that need a grant that this launch lacks, or a message that is not sent
+# here.
 REFUSED = {
     r"input-image\..*": "not-supported",
     r"net\.http-(get|post|request)": "permission-denied",

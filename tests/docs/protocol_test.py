@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""docs/reference/protocol.md says what a server does: its conversations are held, and its Python runs, as that
-of clients/python/README.md does.
+"""Holds the conversations of docs/reference/protocol.md with a server, and runs its Python, and that of
+clients/python/README.md.
 
-A conversation stands behind a line <!-- conversation -->: "C: " is a frame that is sent, "S: " one
+A conversation follows a line <!-- conversation -->: "C: " is a frame that is sent, "S: " one
 that must come, in any order among those that follow one another. Values that differ from run to run
-are told by the names of their members; one that the server gave stands for itself from there on.
+are known by the names of their members; one that the server gave stands for itself from there on.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Conversation:
         self.values = {}  # As the document has them, to the server's.
 
     def said(self, key, value):
-        """What the client says for a value of the document."""
+        """The client's value for a value of the document."""
         return value if isinstance(value, (list, dict)) else self.values.get((key, value), value)
 
     def matches(self, wanted, got, bindings, key=""):
@@ -99,7 +99,7 @@ class Conversation:
                 raise AssertionError(f"the server said {got}, the document has {wanted}")
 
     async def hold(self, text):
-        # A client's words, and the server's behind them.
+        # A client's frame, and the server's frames after it.
         for turn in re.split(r"^(?=C: )", text, flags=re.M):
             lines = turn.splitlines()
             if not lines:

@@ -1,4 +1,4 @@
-// What users and programs get wrong: a clear message, an exit code, and nothing broken.
+// Mistakes of users and programs give a clear message and an exit code, and break nothing.
 #include <sstream>
 
 #include "end_to_end/support.h"
@@ -43,7 +43,7 @@ TEST(EndToEndBadInput, ABrokenModelFileIsAnErrorWithItsPlace) {
                  "other.gguf");
 }
 
-// Of `quire WORDS`, with its standard output where `redirection` says.
+// Runs `quire WORDS`, with its standard output redirected.
 ProcessResult run_redirected(const std::string& words, const std::string& redirection) {
   return run_process({"/bin/sh", "-c", QUIRE_BINARY_DIR "/quire " + words + redirection});
 }
@@ -139,7 +139,7 @@ TEST(EndToEndBadInput, TheErrorThatAProgramReturnsIsTheReasonOfItsEnd) {
   const std::string reason = "invalid-argument: --max-tokens";
   const ProcessResult one = run_module(inferlet("fetch"), {"--", "two", "words"});
   expect_failure(one, 4, "error: the program ended: invalid-argument: give one URL");
-  EXPECT_EQ(one.err.find("log: "), std::string::npos) << one.err;  // The reason is told once.
+  EXPECT_EQ(one.err.find("log: "), std::string::npos) << one.err;  // The reason is reported once.
 
   std::vector<std::string> as_json = wrong;
   as_json.insert(as_json.begin(), "--json");

@@ -140,7 +140,7 @@ class ChatOfAServer(unittest.TestCase):
             at = terminal.wait_for("saved 4 messages", at)
             terminal.write("/quit\r")
             self.assertEqual(terminal.end(), 0, terminal.seen)
-        # What nobody waits for is not computed.
+        # Output that no client waits for is not computed.
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             status = json.loads(serving.quire("status", "--json", "--server", self.server.url).stdout)

@@ -14,7 +14,7 @@ struct Turn {
   bool stopped = false;
 };
 
-// The line behind each reply.
+// The line after each reply.
 std::vector<Turn> turns_of(const std::string& text) {
   const std::regex line(
       R"(\[(stopped, )?(\d+) tokens, [\d.]+ tokens/s, first after \d+ ms; (\d+) prompt tokens, )"
@@ -43,7 +43,8 @@ TEST(EndToEndChat, EachTurnComputesOnlyItsOwnTokens) {
     for (std::size_t i = 1; i < turns.size(); ++i) {
       EXPECT_LT(turns[i].prompt_count, 20u) << "turn " << i;
       EXPECT_EQ(turns[i].found_count, 0u) << "nothing was computed before in another context";
-      // What was sampled last is appended by the next turn, or never when it ended the reply.
+      // The token that was sampled last is appended by the next turn, or never when it ended the
+      // reply.
       EXPECT_GE(turns[i].context_count + 1,
                 turns[i - 1].context_count + turns[i].prompt_count + turns[i].token_count);
     }

@@ -1,4 +1,4 @@
-// What clients upload is compiled by a process of its own, which this program is too.
+// Clients' modules are compiled by a process of its own, which this program is too.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -93,7 +93,7 @@ TEST(CompilingInAChild, QuicklyGivesWinchsCodeAndCachesNothing) {
 
 TEST(CompilingInAChild, SaysOfABadModuleWhatThisProcessSays) {
   const auto runtime = open_runtime("");
-  // It has an entry, whose body leaves a value behind.
+  // The module has an entry, whose body leaves a value on the stack.
   const std::string wasm("\0asm\1\0\0\0\1\4\1\x60\0\0\3\2\1\0\7\7\1\3run\0\0\xa\6\1\4\0\x41\0\xb",
                          35);
   const auto here = compile(*runtime, wasm, Effort::Best, Origin::Operator);
@@ -169,7 +169,7 @@ TEST(CompilingInAChild, StandsBackOnceItHasTakenLong) {
 
 TEST(CompilingInAChild, IsNoVerbForPeople) {
   EXPECT_EQ(run_quire({"--help"}).out.find(sandbox::kCompileVerb), std::string::npos);
-  // Told of nothing to compile, it ends.
+  // Without anything to compile, it ends.
   EXPECT_EQ(run_quire({sandbox::kCompileVerb}).exit_code, 0);
 }
 

@@ -1,6 +1,6 @@
 // Contexts that are forked, rewound, cut, saved, opened and suspended at random give the logits of
-// a plain recomputation, bit for bit: every token at once on a device of its own, without cache,
-// scheduler or store, what was dropped masked.
+// a plain recomputation, bit for bit. That computes every token at once on a device of its own,
+// without cache, scheduler or store. Dropped tokens are masked.
 #include <cstring>
 #include <random>
 
@@ -24,7 +24,7 @@ constexpr int kStepCount = 60;
 
 struct Content {
   struct Drop {
-    std::uint32_t written = 0;  // Slots [begin, end) were dropped behind so many tokens.
+    std::uint32_t written = 0;  // Slots [begin, end) were dropped after so many tokens.
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
   };

@@ -23,7 +23,7 @@ std::vector<std::string> arguments_of(std::size_t index) {
           "--ignore-eos"};
 }
 
-// What one program sent, and where in the order of all messages.
+// The output of one program, and its place in the order of all messages.
 struct Sent {
   std::string text;
   std::size_t message_count = 0;

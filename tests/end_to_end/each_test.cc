@@ -63,8 +63,9 @@ void expect_equal_answers(const std::string& alone, const std::string& together,
   EXPECT_EQ(alone, together) << "instance " << instance;
 }
 
-// What of the time remains when the host's own loop, without programs, computes as many sequences
-// at once instead of one after the other: how much this machine gains from batches, in this minute.
+// The part of the time that is left when the host's own loop, without programs, computes as many
+// sequences at once instead of one after the other. It is this machine's gain from batches, in this
+// minute.
 double host_time_share(const std::string& model) {
   const std::string count = std::to_string(kInstanceCount);
   const nlohmann::json rates = output_json(

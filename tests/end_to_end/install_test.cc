@@ -1,4 +1,4 @@
-// What `cmake --install` writes is whole: it works after it was moved, without the checkout.
+// The output of `cmake --install` is whole: it works after it was moved, without the checkout.
 #include <filesystem>
 
 #include "end_to_end/support.h"

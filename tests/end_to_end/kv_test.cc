@@ -175,7 +175,7 @@ TEST(EndToEndKv, AMissingStoreIsNamedAndNotMade) {
   }
   expect_says(run_quire({"kv", "show", "a", "--store", store}), 3, {"no store in " + store});
   EXPECT_FALSE(fs::exists(store));
-  // Where nobody named it, nothing has been saved yet.
+  // Without a named store, nothing has been saved yet.
   const ProcessOptions fresh{.environment = {{"QUIRE_DATA", folder.file("data")}}};
   const ProcessResult list = run_quire({"kv", "list", "--json"}, fresh);
   expect_says(list, 0, {"no snapshot yet"});

@@ -1,5 +1,5 @@
-// What a program's module says of it after it was built: its options, for help and for mistakes before
-// a model is opened, and short names of functions.
+// Tests of a built program's module: its options, for help and for mistakes before a model is
+// opened, and short names of functions.
 #include <fstream>
 
 #include "end_to_end/support.h"
@@ -56,8 +56,8 @@ TEST(ProgramOptions, AModuleThatDeclaresNoneSaysSo) {
   EXPECT_EQ(missing.exit_code, 3) << missing.err;
 }
 
-// A page of code is small. An interface with all its rules is more than a page, and agent_codeact has
-// an engine of JavaScript in it.
+// A page of code is small. An interface with all its rules is more than a page, and agent_codeact
+// has an engine of JavaScript in it.
 std::size_t module_bytes_max(const std::string& program) {
   if (program == "agent_codeact") return 900'000;
   return program.starts_with("openai_") || program.starts_with("anthropic_") ? 600'000 : 300'000;

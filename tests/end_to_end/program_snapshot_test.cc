@@ -4,7 +4,7 @@
 namespace quire::test {
 namespace {
 
-// keep --prompt TEXT [--save NAME] [--open NAME]: twelve tokens behind the text.
+// keep --prompt TEXT [--save NAME] [--open NAME]: twelve tokens after the text.
 constexpr const char* kProgram = R"(#include "quire/quire.h"
 using namespace quire;
 struct Options {
@@ -61,7 +61,8 @@ TEST(EndToEndSnapshots, AProgramGoesOnInAnotherProcessWhereItSaved) {
   EXPECT_EQ(list[0]["name"], "longer");
   EXPECT_GT(list[0]["tokens"].get<int>(), list[1]["tokens"].get<int>());
 
-  // What is taken is refused, with a code that a script can see; and so is what is not there.
+  // A name that is taken is refused, with a code that a script can see; so is a name that is not
+  // there.
   EXPECT_EQ(run({"--prompt", prompt, "--save", "story"}).exit_code, 4);
   const ProcessResult missing = run({"--open", "nobody"});
   EXPECT_EQ(missing.exit_code, 4);

@@ -80,7 +80,7 @@ TEST(EndToEndPrompt, AProgramGetsALongPromptAsAFileOrAsLines) {
     arguments.insert(arguments.end(), program.begin(), program.end());
     return run_quire(arguments, {.input = input});
   };
-  // What another prompt is answered with differs.
+  // Another prompt gets another answer.
   const std::string wanted = run({}, {"--prompt", kPrompt}, "").out;
   EXPECT_NE(run({}, {"--prompt", kPrompt + "s"}, "").out, wanted);
   EXPECT_EQ(run({"--send-file", file}, {"--prompt-file", "prompt.txt"}, "").out, wanted);

@@ -49,12 +49,12 @@ class SavingEngine {
 class TalkingContext : public HostContext {
  public:
   explicit TalkingContext(SavingEngine& engine) : HostContext(engine.loop()) {}
-  // Computes the tokens; the logits behind the last.
+  // Computes the tokens; returns the logits after the last.
   Result<std::vector<float>> forward(const std::vector<std::uint32_t>& tokens) {
     append(tokens);
     return logits();
   }
-  // Greedy: `count` tokens behind the distribution `logits`, and the logits behind each.
+  // Greedy: `count` tokens that continue the distribution `logits`, and the logits after each.
   Result<std::vector<std::vector<float>>> go_on(std::vector<float> logits, std::size_t count,
                                                 std::vector<std::uint32_t>& ids) {
     std::vector<std::vector<float>> all;

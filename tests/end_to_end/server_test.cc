@@ -185,7 +185,7 @@ std::string read_text(const std::string& path) {
   return text.ok() ? text.value() : "";
 }
 
-// Of `quire run`, here or there, with files both ways.
+// Checks files both ways with `quire run`, with a server or without.
 void check_files(std::vector<std::string> run) {
   TemporaryFolder folder;
   const std::string big(3'000'000, 'b');
@@ -235,7 +235,7 @@ TEST(EndToEndServer, FilesGoBothWaysHereAndThere) {
       << json.out;
 }
 
-// Of `quire run`, here or there, to a program that drops the first of two files.
+// Checks `quire run`, with a server or without, with a program that drops the first of two files.
 void check_dropped_file(std::vector<std::string> run) {
   TemporaryFolder folder;
   const std::string unwanted = folder.write("unwanted", std::string(8'000'000, 'u'));
@@ -352,7 +352,7 @@ TEST(EndToEndServer, CtrlCStopsTheProgramThere) {
   const ProcessResult result =
       run_there(server, {"echo"}, {.input = "again 100000000\n", .interrupt_after_bytes = 1000});
   EXPECT_EQ(result.exit_code, 130);
-  // What the user asked for is no error.
+  // An interrupt by the user is not an error.
   EXPECT_EQ(result.err, "interrupted\n");
   EXPECT_EQ(status_of(server).instance_count, 0u);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of the whole program share: the default model or a reason to skip, its reference
-// answers, and arrays written for `quire eval`.
+// Common parts of the tests of the whole program: the default model or a reason to skip, its
+// reference answers, and arrays written for `quire eval`.
 #include <gtest/gtest.h>
 #include <quire_paths.h>
 

@@ -24,11 +24,11 @@ TEST(EndToEndText, ATemplateOpensTheAssistantsTurn) {
   EXPECT_EQ(text.out,
             "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
             "<|im_start|>assistant\n\n");
-  // What a user writes never becomes a special token.
+  // Text of a user never becomes a special token.
   const nlohmann::json ids = output_json(run_quire(
       {"template", "--model", default_model, "--ids", "--json", "--user", "<|im_end|>"}))["ids"];
   const std::vector<std::uint32_t> all = ids;
-  EXPECT_EQ(std::count(all.begin(), all.end(), 2u), 2);  // Behind system and behind user.
+  EXPECT_EQ(std::count(all.begin(), all.end(), 2u), 2);  // After system and after user.
 }
 
 TEST(EndToEndText, WrongIdsAreNamed) {

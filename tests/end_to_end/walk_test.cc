@@ -66,7 +66,7 @@ TEST(Walk, OneTokenOfOneGuestMakesTheTenStopsInOrder) {
   application.value()->loop().run_until_idle();
   ASSERT_EQ(client.exit_code, 0) << client.message_at_end;
 
-  // Around the one time that the model ran: each stop before it has the next one behind it.
+  // Around the one time that the model ran: each stop before it is followed by the next one.
   const std::vector<WalkStop> stops = walk.stops();
   EXPECT_EQ(std::count(stops.begin(), stops.end(), WalkStop::Models), 1);
   auto at = std::find(stops.begin(), stops.end(), WalkStop::Models);

@@ -1,4 +1,5 @@
-// What a run tells of its pages: tokens saved, why not more, and who ended for want of pages.
+// Tests of a run's report about its pages: tokens saved, why not more, and which programs ended for
+// want of pages.
 #include <map>
 #include <set>
 #include <sstream>
@@ -155,7 +156,7 @@ TEST(EndToEndWhy, UnderFcfsKillTheLastToStartEndAndTheFirstGiveWhatTheyGiveAlone
   EXPECT_NE(told.at(5)["error"].get<std::string>().find("fcfs-kill ended this instance"),
             std::string::npos);
   EXPECT_EQ(text_of_first(killed), text_of_first(run(first, "fcfs-kill")));
-  // Nobody ends by default.
+  // By default no program ends.
   const ProcessResult suspended = run(all, "suspend");
   EXPECT_EQ(suspended.exit_code, 0) << suspended.err;
 }

@@ -1,4 +1,4 @@
-"""What coding agents send, with texts of ours, turn by turn: hints, tools of services, thoughts, namespaces.
+"""Requests of coding agents, with texts of ours, turn by turn: hints, tools of services, thoughts, namespaces.
 
 The members and the shapes are those that codex 0.171.0 (/v1/responses) and claude-cli 2.1.197 (/v1/messages) send. The
 model is a parrot (parrot.py), which thinks and calls in its first turn, and answers in its second.

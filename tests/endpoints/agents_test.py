@@ -10,7 +10,7 @@ pydantic = clients.find("pydantic")
 
 
 class AgentCases:
-    """What an agent does over one interface of the endpoints: chat completions, or responses."""
+    """Turns of an agent over one interface of the endpoints: chat completions, or responses."""
     settings = {"max_tokens": 60}
 
     @classmethod

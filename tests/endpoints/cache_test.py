@@ -1,5 +1,5 @@
-"""What the endpoints for conversations do with the cache: keep what has a key, explain misses, repair prompts, and
-give the same bytes whatever is in it."""
+"""Tests of the cache under the endpoints for conversations. They keep conversations with a key, explain misses, repair
+prompts, and give the same bytes whatever is in the cache."""
 import concurrent.futures
 import json
 
@@ -60,7 +60,7 @@ class CacheTest(harness.EndpointTest):
 
 
 class SameBytesTest(CacheTest):
-    """Of each endpoint: after a miss, after a hit, and in a full server."""
+    """Each endpoint gives the same bytes after a miss, after a hit, and in a full server."""
 
     def test_the_same_seed_gives_the_same_bytes_with_a_hit_and_a_miss_in_an_empty_and_a_full_server(self):
         for number, form in enumerate((chat, completion, responses, anthropic)):
@@ -85,7 +85,7 @@ class KeptTest(CacheTest):
     WORDS = 12  # Few enough that all that this class keeps is within half of the pool.
 
     def kept_and_unkept(self, form, seed, **members):
-        """Tokens that the cache has of a conversation with `members` after many others came; of one without it has none."""
+        """Tokens that the cache has of a conversation with `members` after many more came; of one without it has none."""
         kept = form(self.name, user(words(seed, self.WORDS)), **members)
         unkept = form(self.name, user(words(seed + 1, self.WORDS)))
         self.usage(kept), self.usage(unkept)

@@ -1,4 +1,4 @@
-"""What the coding agent opencode sent in one session of three questions, again.
+"""Sends the requests of the coding agent opencode in one session of three questions again.
 
 bench/serving/coding_agent.py wrote coding_agent.jsonl while the agent worked with Qwen2.5-Coder-1.5B, which called `read`, got
 the file and answered. Each line is one request as the agent sent it; only the folder has another name.
@@ -16,7 +16,7 @@ PAGE_TOKENS = 16
 
 class CodingAgentTest(clients.SmolTest):
     def chunks(self, turn, **members):
-        """What the agent gets for its request: the chunks of a stream."""
+        """The server's answer to the agent's request: the chunks of a stream."""
         body = {**turn, "model": self.name, "temperature": 0, "max_tokens": 24, **members}
         events = [event for _, event in self.ok("/v1/chat/completions", body).events]
         self.assertEqual(events[-1], "[DONE]")

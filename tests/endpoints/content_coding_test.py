@@ -22,7 +22,7 @@ FORMS = ("/v1/chat/completions", "/v1/responses", "/v1/messages", "/tokenize")
 
 class ContentCodingTest(harness.EndpointTest):
     def raw(self, *parts):
-        """What the server sends until it closes the connection."""
+        """The bytes that the server sends until it closes the connection."""
         with socket.create_connection(self.address.split(":"), timeout=harness.TIMEOUT_SECONDS) as peer:
             for part in parts:
                 peer.sendall(part)

@@ -1,4 +1,4 @@
-"""What a model writes on its own account is kept if it fits its schema, however it is spelled; else it is drawn again."""
+"""Tests that an answer outside of a grammar is kept if it fits its schema, however it is spelled; else it is drawn again."""
 import json
 import pathlib
 
@@ -11,7 +11,7 @@ SCHEMA = {"type": "object", "properties": {"at": {"anyOf": [{"type": "null"}, PO
           "required": ["at", "n"], "additionalProperties": False}
 # The members stand in another order than in the schema, inside of a choice too; there are blanks; 1.0 is a whole number.
 FITTING = '{"n": 1.0,\n "at": {"b": 2, "a": 12345678901234567890123}}'
-# Of a call: the values as they were written, in their order, without blanks.
+# In a call, the values as they were written, in their order, without blanks.
 KEPT = '{"n":1.0,"at":{"b":2,"a":12345678901234567890123}}'
 # In the place of a whole number stands a text.
 WRONG = '{"n": "one", "at": null}'

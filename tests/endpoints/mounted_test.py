@@ -1,4 +1,4 @@
-"""Which endpoints `quire serve` has: those of quire unless told otherwise, and those of the user in their place."""
+"""Tests of the endpoints of `quire serve`: those of quire by default, and those of the user in their place."""
 import json
 import subprocess
 

@@ -1,4 +1,4 @@
-"""What an operator has of a server: its configuration from a file, its log as JSON, and how it ends on a signal."""
+"""Tests for the operator of a server: its configuration from a file, its log as JSON, and its end on a signal."""
 import fcntl
 import json
 import os

@@ -17,7 +17,7 @@ TEMPLATE = (
 
 
 def byte_characters():
-    """What stands for each byte in the vocabulary of a byte-level tokenizer."""
+    """The characters for each byte in the vocabulary of a byte-level tokenizer."""
     plain = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
     others = [each for each in range(256) if each not in plain]
     return [chr(each) if each in plain else chr(256 + others.index(each)) for each in range(256)]

@@ -6,7 +6,7 @@ import harness
 
 FOLDER = harness.programs.SOURCE / "docs" / "reference"
 CODE = re.compile(r"`([^`]*)`")
-# What a member needs beside it.
+# Members that a member needs beside it.
 NEEDS = {"stream_options": {"stream": True}, "top_logprobs": {"logprobs": True},
          "tool_choice": {"tools": [{"type": "function", "function": {"name": "add"}}]},
          "responses top_logprobs": {"include": ["message.output_text.logprobs"]},

@@ -1,5 +1,6 @@
-// What adapters compute on the CPU: the logits of the base whose weights were merged with them in
-// F32, and bits that depend on nothing but a row's own history, per kernel table.
+// Tests of the numbers that adapters compute on the CPU, per kernel table. The logits are near
+// those of a base whose weights were merged with the adapters in F32. The bits depend on a row's
+// own history only.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -213,7 +214,7 @@ class Adapters : public testing::TestWithParam<std::string> {
   static std::unique_ptr<Device> open(const std::string& path, std::uint32_t threads = 2) {
     return Device::open(path, options(threads));
   }
-  // Of base and adapter, and of the merged model: near one another, and far from the base.
+  // Expects the logits of base and adapter near those of the merged model, and far from the base's.
   static void expect_merged(Device& base, const std::string& model,
                             const std::vector<Merged>& merged, const std::string& what) {
     std::vector<AdapterUse> uses;
@@ -295,7 +296,7 @@ TEST_P(Adapters, ActFromTheTokenOnThatTheyAreSwitchedOnAt) {
   }
 }
 
-// Of sequences with no set, one and two adapters, and switches between them.
+// Sequences with no set, one and two adapters, and switches between them.
 std::vector<Text> mixed_texts(const std::vector<Known>& known) {
   const AdapterSet one = set_of({{known[0].adapter, 1.0f}});
   const AdapterSet other = set_of({{known[1].adapter, 0.5f}});

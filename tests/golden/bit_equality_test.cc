@@ -1,6 +1,6 @@
 // The contract of batch invariance, per kernel table: random programs give the same bits however
-// they are cut into batches, whoever else is in them, on any number of threads, at any page size,
-// paged or basic, with slots masked or left out.
+// they are cut into batches, whatever else is in the batches. The number of threads and the page
+// size do not matter, nor paged or basic mode, nor whether slots are masked or left out.
 #include <algorithm>
 #include <filesystem>
 
@@ -39,8 +39,8 @@ class Random {
   SeededRandom source_;
 };
 
-// What is computed: tokens in segments; at the cut, whole stretches of 32 slots go out of sight.
-// Positions may jump back, as modules do; the jump ends a segment, because a row sees every key of
+// The computed tokens, in segments; at the cut, whole stretches of 32 slots go out of sight.
+// Positions may jump back, as modules do. The jump ends a segment, because a row sees every key of
 // a smaller position that its own batch writes.
 struct Program {
   std::string model;

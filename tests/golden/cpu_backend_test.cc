@@ -1,5 +1,5 @@
-// What the CPU backend promises beside logits: distributions, kept vectors, copies, failures that
-// stay alone, and that old bytes in pages do not matter.
+// Tests of the CPU backend's promises other than logits: distributions, kept vectors, copies,
+// failures that stay alone, and that old bytes in pages do not matter.
 #include "inference/devices/open_device.h"
 
 #include <algorithm>

@@ -86,7 +86,7 @@ GGUF_ALPHA_ZERO = "micro_r64"  # Alpha 0 in the file: the scale is the user's al
 WITH_BASE_LAYERS = "micro_embeddings"
 INVOCATION = (20, 23)  # The slots of qwen3_alora's invocation tokens.
 
-# What is refused, each by the member of adapter_config.json that asks for it.
+# Configurations that are refused, each by the member of adapter_config.json that asks for it.
 REFUSED = {
     "use_dora": dict(use_dora=True),
     "bias": dict(bias="lora_only"),

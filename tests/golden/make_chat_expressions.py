@@ -165,7 +165,8 @@ def give_up(*_):
     raise TimeoutError
 
 
-# What depends on the process, and what ours refuses by name: random choices, larger integers than 127 bits.
+# Results that depend on the process, and those that ours refuses by name: random choices, larger integers than 127
+# bits.
 UNSUITED = re.compile(r" at 0x|\d{37}")
 
 

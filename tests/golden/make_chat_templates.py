@@ -5,9 +5,9 @@ usage: make_chat_templates.py UNPACKED-SOURCE-OF-LLAMA-CPP-PYTHON     (needs tra
 
 The first holds the templates and expected texts of vendor/llama.cpp/tests/test-chat-template.cpp
 (MIT). Where llama.cpp merges the system message into the first user message before it renders, the
-messages here are merged the same way. The second says what Jinja2, as transformers sets it up, makes
-of every template in vendor/llama.cpp/models/templates for each of 29 conversations: the first 16 hex
-digits of the SHA-256 of the text, or that Jinja2 raises. Some texts stand there in full. The templates
+messages here are merged the same way. The second has the output of Jinja2, as transformers sets
+it up, for every template in vendor/llama.cpp/models/templates and each of 29 conversations. That is the
+first 16 hex digits of the SHA-256 of the text, or that Jinja2 raises. Some texts stand there in full. The templates
 themselves come from tools/fetch_tokenizer_goldens.sh.
 """
 import copy

@@ -100,7 +100,7 @@ std::vector<std::uint32_t> tokens_from(std::uint32_t first, std::uint32_t count)
   return tokens;
 }
 
-// A window over a context that somebody displaces, and a prompt that comes twice.
+// A window over a context that another context displaces, and a prompt that comes twice.
 struct Seen {
   std::vector<float> windowed;
   std::vector<float> again;

@@ -135,7 +135,7 @@ class Attackers:
         return self.ends
 
     def share_of(self, begun, ended):
-        """Of the time between, in which at least one of them was there."""
+        """The share of the time between, in which at least one of them was there."""
         covered, until = 0.0, begun
         for first, last in sorted(self.spans):
             covered += max(0.0, min(last, ended) - max(first, until))
@@ -163,7 +163,7 @@ def streams_of(result):
 
 
 def settled(read, wanted, seconds=20):
-    """What read() gives, once it is at most `wanted` or the time is over."""
+    """The value of read(), once it is at most `wanted` or the time is over."""
     end = time.monotonic() + seconds
     while read() > wanted and time.monotonic() < end:
         time.sleep(0.05)

@@ -28,8 +28,8 @@ Result<void> until_refused(std::uint64_t count_max, Call call) {
   return Error{ErrorCode::Internal, "nothing stopped it"};
 }
 
-// The same, and then it asks again and again with all that it has, until its time is over: what it
-// took must be there while the victim computes, and a refusal costs the server time too.
+// The same, and then it asks again and again with all that it has, until its time is over. It must
+// hold everything while the victim computes, and a refusal costs the server time too.
 constexpr std::int64_t kInsistNs = 250'000'000;
 template <typename Call>
 Result<void> insist(std::uint64_t count_max, Call call) {
@@ -51,7 +51,7 @@ std::uint64_t recurse(std::uint64_t depth) {
   return recurse_again(depth + 1) ^ depth;
 }
 
-// It does not live on after that: children do it one after another, and then itself.
+// The recursion ends its program: children do it one after another, and then the program itself.
 Result<void> recurse_over_and_over() {
   const std::uint8_t arguments[] = "\7\0\0\0recurse";
   const std::int64_t begun_ns = abi::runtime::clock_now();
@@ -132,8 +132,8 @@ Result<void> leave_unheard() {
   }
 }
 
-// Reads of one output, each of the whole vocabulary and for nobody. The device is at it for a
-// while.
+// Reads of one output, each of the whole vocabulary, whose answers are not taken. The device is at
+// it for a while.
 Result<void> read_for_nobody(std::int32_t queue) {
   constexpr std::uint32_t kAll = 1u << 30;
   std::int32_t embed = 0;
@@ -145,7 +145,7 @@ Result<void> read_for_nobody(std::int32_t queue) {
   }
   wait_for(
       abi::forward::forward(queue, nullptr, 0, &embed, 1, nullptr, 0, &embed, 1, nullptr, 0, 0));
-  // Those behind one that is kept wait for their turn, and one that waits is not taken back. Some
+  // Reads after one that is kept wait for their turn, and one that waits is not taken back. Some
   // more are kept, for all before may be done when this goes on after a cut: then each would be.
   constexpr std::uint64_t kKeptEach = 64;
   const Result<void> stopped = until_refused(10'000'000, [&](std::uint64_t i) {

@@ -13,8 +13,8 @@
                                       times that of the turn alone, as the median of the rounds; what is beyond is
                                       measured once more, since other work on the machine changes it
 
-On a tiny model it says nothing: its tokens are shorter than a turn of the kernel's scheduler. Clients, which
-are elsewhere in production, stand back where it measures behind all that the server does.
+On a tiny model a measurement means nothing: its tokens are shorter than a turn of the kernel's scheduler. Clients,
+which are elsewhere in production, give way to all work of the server in a measurement.
 """
 import argparse
 import itertools
@@ -38,13 +38,13 @@ TOKEN_COUNT = 300  # Of each of the victim's streams.
 P99_RATIO_MAX = 1.5
 OVERLAP_SHARE_MIN = 0.5  # Of the time of the victim's tokens; between two starts a client has to come.
 MEMORY_SHARE = 1.05
-# Of modules, where that is more: the one of 99,000 functions runs to its end, and the server knows it from
-# there on, with its tables and the pages of its code that were run. Beside the default model it is less than
-# the share; beside the tiny one the engine itself is small. Compiling it takes far more.
+# The limit of memory of modules, where that is more: the program of 99,000 functions runs to its end. From there on the
+# server keeps it, with its tables and the pages of its code that were run. Beside the default model it is less than the
+# share; beside the tiny one the engine itself is small. Compiling it takes far more.
 KNOWN_BYTES_MAX = 8 << 20
 KIB = 1024
 
-# What it wants, how many of it at once, flags of its launches, and what the error says.
+# Each row has the name of a program, how many run at once, flags of its launches, and a part of the error.
 PROGRAMS = [
     ("recursion", 1, [], "call stack exhausted"),
     ("memory", 1, [], "memory"),
@@ -149,7 +149,7 @@ class Run:
 
 
 def is_sanitized(build):
-    """Then its memory says nothing: a sanitizer keeps what was freed, and a shadow of all."""
+    """Whether the memory of this build means nothing: a sanitizer keeps freed memory, and a shadow of all."""
     return re.search(r"^QUIRE_SANITIZE:\w+=.", (build / "CMakeCache.txt").read_text(), re.MULTILINE) is not None
 
 
@@ -196,7 +196,7 @@ def check(build, model):
 
 
 def beside_a_server(build, model, measuring):
-    """What measuring(run) gives, and whether all ended as it should."""
+    """The result of measuring(run), and whether all ended as it should."""
     peer, port = http_peer.start()
     flags = ["--allow-http", f"127.0.0.1:{port}"]
     with beside.Server(build, flags, PAGE_COUNT, model, CLIENT_NICENESS) as server:

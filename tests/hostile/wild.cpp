@@ -25,8 +25,8 @@ namespace {
 
 using namespace quire::abi;
 
-// Where the host may write: at the end of the memory, behind a heap that is large enough from the
-// first, so that the program does not break itself.
+// The host may write to the end of the memory, after a heap that is large enough from the first. So
+// the program does not break itself.
 constexpr std::size_t kHeapBytes = 8u << 20;
 constexpr std::size_t kRoomBytes = 1u << 20;
 constexpr std::size_t kWrittenBytesMax = kRoomBytes / 2;
@@ -152,7 +152,7 @@ class Wild {
     if (parameter == "matchers") return "matcher";
     return parameter;
   }
-  // What kind a call gives; empty for none.
+  // The kind that a call gives; empty for none.
   static std::string_view given_by(const Call& call) {
     constexpr std::array<std::string_view, 2> kGivers[] = {
         {"get-model", "model"},        {"create-queue", "queue"},  {"create", "context"},
@@ -183,7 +183,8 @@ class Wild {
   }
   // Pages, embeddings and contexts to do something with.
   void have_something() {
-    const std::string& name = texts_.back();  // Where it is no model's, the first has the handle.
+    // If it is not a model's name, the first model has the handle.
+    const std::string& name = texts_.back();
     std::int32_t model =
         below(4) ? -1
                  : quire::abi::models::get_model(reinterpret_cast<const std::uint8_t*>(name.data()),
@@ -205,7 +206,7 @@ class Wild {
       if (value > 0) keep_handle(kind, static_cast<std::uint32_t>(value));
     }
     if (pools_["matcher"].empty()) have_matcher(model);
-    // Nothing has an end of its own here: some go, whoever uses them.
+    // Nothing has an end of its own here, so some objects go, even if they are in use.
     for (auto& [kind, pool] : pools_) {
       if (pool.size() == kKeptCountMax && below(4) == 0) {
         for (const std::uint32_t each : pool) future::drop(static_cast<std::int32_t>(each));
@@ -247,7 +248,8 @@ class Wild {
     if (pool.empty()) return static_cast<std::uint32_t>(any_number());
     const Word one = pool[below(pool.size())];
     if (choice == 3) return one ^ (Word{1} << below(32));
-    return choice == 4 ? one - 1 : one;  // Made just before it, and perhaps not yet told.
+    // Made just before it, and perhaps not yet given to the program.
+    return choice == 4 ? one - 1 : one;
   }
   Word address() {
     const std::uint64_t choice = below(16);
@@ -257,8 +259,8 @@ class Wild {
   }
   static Word memory_end() { return Word{__builtin_wasm_memory_size(0)} * 65'536; }
 
-  // What may well be what the call wants: as many elements as the call's other lists have, handles
-  // of one kind that were made one behind the other, positions that rise.
+  // A list that may well be valid for the call: as many elements as the call's other lists have,
+  // handles of one kind that were made in a row, positions that rise.
   void careful_list(const Call& call, const Parameter& parameter, Word& pointer, Word& count) {
     const std::string_view name = parameter.name;
     std::vector<std::uint32_t>& elements = lists_.emplace_back(32);
@@ -291,7 +293,7 @@ class Wild {
     pointer = reinterpret_cast<std::uintptr_t>(elements.data());
   }
 
-  // Mostly a few elements that may be well; else anything.
+  // In most cases a few elements that may be valid; else anything.
   void list(const Call& call, const Parameter& parameter, Word& pointer, Word& count) {
     if (is_careful_) return careful_list(call, parameter, pointer, count);
     count = below(16) == 0 ? static_cast<std::uint32_t>(any_number()) : below(20);
@@ -377,7 +379,7 @@ extern "C" std::int32_t run() {
                                          std::to_string(wild.succeeded_count()) + "\nREFUSED" +
                                          wild.refused() + "\n"
                                    : "\nWRONG " + wild.wrong() + "\n";
-  // What it sent before may wait for the client.
+  // The program's earlier output may wait for the client.
   while (session::send(reinterpret_cast<const std::uint8_t*>(text.data()),
                        static_cast<std::uint32_t>(text.size())) ==
          -static_cast<std::int32_t>(ErrorCode::QuotaExceeded)) {

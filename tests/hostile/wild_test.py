@@ -61,7 +61,7 @@ def run_all(build, seeds, flags, store, url):
         if alone is None:
             failures.append("the victim alone did not end well")
         for seed in seeds:
-            # Read as it comes: a client whose output nobody reads waits, and never ends.
+            # Read as it comes: a client whose output is not read waits, and never ends.
             wild = readers.submit(server.run, beside.guest(build, "wild"), [seed, CALL_COUNT, url, OTHER_MODEL])
             while True:  # As long as it is wild.
                 is_over = wild.done()

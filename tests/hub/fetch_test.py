@@ -79,7 +79,7 @@ class Fetches(harness.HubTest):
     def test_what_this_build_cannot_run_is_refused_before_its_weights_come(self):
         self.hub.add("user/gemma", {SMALL: self.files[SMALL]}, architecture="gemma3")
         self.assert_says(self.refused("hf:user/gemma"), 'architecture "gemma3"', "llama, qwen2 and qwen3")
-        # What the hub read may be the part for pictures that lies beside the model.
+        # The hub may have read the part for pictures that lies beside the model.
         self.hub.add("user/seeing", {SMALL: self.files[SMALL], "mmproj-F16.gguf": b"GGUF"}, architecture="clip")
         self.add("hf:user/seeing", "--name", "seeing")
         self.assert_stored("seeing", {"seeing.gguf": self.files[SMALL]})

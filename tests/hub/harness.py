@@ -1,4 +1,4 @@
-"""What the tests of hubs share: quire with a data folder of its own, tiny models, and a hub on loopback."""
+"""Common parts of the tests of hubs: quire with a data folder of its own, tiny models, and a hub on loopback."""
 import hashlib
 import os
 import pathlib
@@ -89,7 +89,7 @@ class HubTest(unittest.TestCase):
         self.assertEqual([each.name for each in self.models.iterdir() if each.name.startswith(".")], [])
 
     def parts(self, name):
-        """What is here of a model that is not whole: sizes by the ending."""
+        """The local parts of a model that is not whole: sizes by the ending."""
         folder = self.models / f".fetch.{name}"
         return sorted((each.suffix, each.stat().st_size) for each in folder.iterdir() if each.name != "lock")
 

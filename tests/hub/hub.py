@@ -1,8 +1,8 @@
 """A hub of models on loopback, with the routes of huggingface.co, and the host to which it redirects.
 
-Two servers: the hub itself, and a CDN on another port, which gives the bytes of LFS files and must never see a token.
-judge_test.py has the huggingface_hub package of PyPI agree that these routes are those of a hub. Faults are switched on by
-the test: see Faults.
+There are two servers: the hub itself, and a CDN on another port, which gives the bytes of LFS files and must never see a
+token. The test judge_test.py has the huggingface_hub package of PyPI agree that these routes are those of a hub. Faults are
+switched on by the test: see Faults.
 """
 import contextlib
 import dataclasses
@@ -20,7 +20,7 @@ SIGNATURE = "X-Amz-Signature=not-for-messages"
 
 @dataclasses.dataclass
 class Faults:
-    """What goes wrong. Each is off by default."""
+    """The faults of the hub. Each is off by default."""
     cut_at: int = None             # The CDN closes the connection at this byte of a file.
     cut_count_max: int = 1 << 30   # How often it does.
     flip_at: int = None            # The CDN gives this byte of a file wrong.

@@ -14,7 +14,7 @@ import hub as hubs
 from harness import CHECKPOINT, LARGE, SHARDS, SMALL
 
 FOLDER = pathlib.Path(os.environ.get("QUIRE_CLIENTS") or pathlib.Path.home() / ".cache" / "quire-clients") / "hub"
-# Before it is imported: it reads these once, and would tell of its use or look for tokens of the user.
+# Set before it is imported: it reads these once, and would report its use or look for tokens of the user.
 CACHE = tempfile.mkdtemp(prefix="quire-hub-judge-")
 os.environ.update({"HF_HOME": CACHE, "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1",
                    "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1", "DO_NOT_TRACK": "1"})
@@ -95,7 +95,7 @@ class TheHubIsAHub(harness.HubTest):
         self.hub.add("user/tiny", {LARGE: self.files[LARGE]})
         self.hub.faults.cut_at = 100_000
         self.hub.faults.cut_count_max = 1
-        # It keeps whole chunks alone, of 10 MiB.
+        # The package keeps whole chunks alone, of 10 MiB.
         with unittest.mock.patch.object(huggingface_hub.constants, "DOWNLOAD_CHUNK_SIZE", 1000):
             self.assertEqual(self.download("user/tiny", LARGE).read_bytes(), self.files[LARGE])
         self.assertEqual([each.header("Range") for each in self.hub.of("cdn") if each.method == "GET"], [None, "bytes=100000-"])

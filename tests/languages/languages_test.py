@@ -62,7 +62,7 @@ class LanguagesTest(unittest.TestCase):
 
     @classmethod
     def lines_of(cls, name, module):
-        """What the program says, on a server of its own with a store and on one without."""
+        """Returns the output of the program on a server with a store and on one without."""
         folder = cls.folder / name
         folder.mkdir()
         adapter = harness.SOURCE / "tests" / "golden" / "adapters" / "llama_r8"

@@ -1,6 +1,6 @@
-// Each call of the interface, once rightly and once wrongly: the words of the SDK where it has
-// them, else the raw calls. rows.js and rust/src/main.rs do the same, and README.md says how they
-// are compared.
+// The program calls each function of the interface, once rightly and once wrongly. It uses the
+// SDK's functions if there are any, else the raw calls. rows.js and rust/src/main.rs do the same;
+// README.md says how they are compared.
 #include "rows.h"
 
 namespace quire::languages {

@@ -64,7 +64,7 @@ inline std::string shown(const Generation& answer) {
   return shown(answer.tokens) + " " + shown(answer.text) + " " + shown(answer.log_probability);
 }
 
-// What is too long to be shown.
+// The hash of a list that is too long to be shown.
 template <typename T>
 std::string hash_of(const std::vector<T>& list) {
   std::uint32_t hash = 2'166'136'261;

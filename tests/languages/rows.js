@@ -1,4 +1,4 @@
-// What rows.cpp does, in JavaScript; the order and the arguments are the same.
+// The same calls as in rows.cpp, in JavaScript; the order and the arguments are the same.
 import {
   Child, Context, Exchange, Grammar, Model, http, messages, runtime, session, sleep, store,
 } from "quire";

@@ -129,7 +129,7 @@ class Holder final : public server::SharedBytes::Holder {
   void give_way() override {}
 };
 
-// What the sessions of a server share, with no sockets.
+// The parts that the sessions of a server share, with no sockets.
 class Host final : public server::SessionHost {
  public:
   Host(const server::SocketLimits& given, server::Link& to) : SessionHost(given, to) {}
@@ -152,7 +152,8 @@ struct Sessions {
   std::unique_ptr<Host> host;
 };
 
-// The first tenant gets half. What it holds gives way to the second, as long as it would still hold more.
+// The first tenant gets half. What it holds gives way to the second, as long as it would still hold
+// more.
 void prove_bytes(server::SharedBytes& all) {
   constexpr std::uint64_t kPartBytes = 1u << 20;
   const std::uint64_t bytes_max = all.limits().bytes_max;
@@ -309,7 +310,8 @@ struct Store {
   int count = 0;
 };
 
-// Programs give way to others, so nobody is refused: what another tenant brought stays while one brings more.
+// Programs give way to newer ones, so none is refused: a tenant's programs stay while another
+// brings more.
 void prove_kept(Store& store, std::uint64_t other_count, std::uint64_t other_bytes,
                 std::uint64_t flood_bytes) {
   std::vector<Digest> others;
@@ -333,7 +335,7 @@ void prove_kept_bytes() {
   prove_kept(store, 7, 1u << 10, 3u << 10);
 }
 
-// A quarter, whatever others leave.
+// A quarter, whatever the rest leave.
 void prove_connections() {
   const server::ConnectionRules rules{.has_keys = true};
   server::ConnectionTable table(rules);

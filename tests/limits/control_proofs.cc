@@ -60,7 +60,7 @@ void prove_store_jobs() {
   prove_turns(StoreJobs::kOnDiskCountMax);
 }
 
-// Runs a job when it is told to.
+// An executor that runs a job when the proof calls it.
 class Stage final : public HelperExecutor, public MatcherJobSink {
  public:
   void run(std::function<void()> job) override { jobs.push_back(std::move(job)); }
@@ -102,7 +102,8 @@ class SizedGrammar final : public inference::Grammar {
   const std::size_t bytes_;
 };
 
-// Grammars give way to others, so nobody is refused: what another tenant compiled stays while one compiles more.
+// Grammars give way to newer ones, so none is refused: a tenant's grammars stay while another
+// compiles more.
 void prove_kept_grammars(std::size_t other_count, std::size_t other_bytes,
                          std::size_t flood_bytes) {
   GrammarCache cache;
@@ -223,7 +224,7 @@ void prove_pins() {
   });
 }
 
-// Of the half of the pool that exports may hold.
+// The limit is the half of the pool that exports may hold.
 void prove_exports() {
   constexpr std::uint32_t kPoolPageCount = 128;
   ExportTable exports;
@@ -245,7 +246,8 @@ void prove_outputs() {
     InstanceId id{};
     ObjectId queue{};
   };
-  // An instance too leaves half of what others leave: each output is of one of its own.
+  // Each instance also leaves half of what the others leave, so each output is of an instance of
+  // its own.
   std::map<TenantId, std::vector<Guest>> guests;
   for (const std::uint32_t tenant : {1u, 2u, 3u}) {
     const InstanceId id = harness.start(TenantId{tenant});

@@ -1,5 +1,5 @@
 #pragma once
-// Proofs that one tenant, or one address, cannot take all of a limit that others share: one for each row of
+// Proofs that one tenant, or one address, cannot take all of a shared limit: one for each row of
 // base/server_limits.inc that says so.
 #include <cstdint>
 #include <functional>
@@ -17,11 +17,12 @@ using Proofs = std::map<ServerLimit, Proof>;
 Proofs application_proofs();
 Proofs control_proofs();
 
-// Takes one of the pool for a tenant; false: the tenant gets no more. The pool knows that there are several.
+// Takes one of the pool for a tenant; false: the tenant gets no more. The pool knows that there are
+// several.
 using TakeOne = std::function<bool(control::TenantId)>;
 
-// Each of two tenants in turn takes all that it gets: the first half of `count_max`, the second half of the rest. A third
-// finds some.
+// Each of two tenants in turn takes all that it gets: the first half of `count_max`, the second
+// half of the rest. A third finds some.
 void expect_halves(std::uint64_t count_max, const TakeOne& take_one);
 
 }  // namespace quire::limits_test

@@ -9,7 +9,7 @@ import reference
 
 QUESTION = "What is six times seven?"
 PROGRAM = harness.SOURCE / "inferlets" / "agent_codeact" / "agent_codeact.cpp"
-# What goes wrong, and what the model reads of it.
+# Errors of code, and the text that the model reads of each.
 BAD_CODE = {
     "while (true) {}": "InternalError: interrupted",
     "/(a+)+$/.test('a'.repeat(40) + 'b')": "InternalError: interrupted",

@@ -22,7 +22,7 @@ class AgentSwarmTest(harness.ProgramTest):
         self.assertEqual(ran.out.count("decision: "), 1)
 
     def test_agents_hear_one_another(self):
-        # What one of them says depends on who else is there, from the second round on.
+        # From the second round on, an agent's text depends on the other agents.
         alone, both = (self.run_with(2, "Second", *arguments).out.split("decision: ")[0]
                        for arguments in (["--agent", "a baker"], ["--agent", "a baker", "--agent", "a smith"]))
         said_alone, said_with = ([part.split("a smith says: ")[0] for part in out.split("a baker says: ")[1:]]

@@ -119,7 +119,7 @@ class ConversationTest(unittest.TestCase):
             with self.server(self.store) as server:
                 (kept,) = self.talk(server, "--name", name, "--look")
                 computed = self.computed(server)
-            # It is what was shown last, or a later save, and its turns and its tokens belong together.
+            # The kept conversation is the one shown last, or a later save, and its turns and tokens belong together.
             self.assertEqual(kept["messages"][:len(shown["messages"])], shown["messages"])
             self.assertEqual(kept["tokens"][:len(shown["tokens"])], shown["tokens"])
             self.assertEqual(kept["messages"][-1]["role"], "assistant")

@@ -53,7 +53,7 @@ def guest(name):
 
 @dataclasses.dataclass
 class Cost:
-    """What the server did between two moments."""
+    """The work of the server between two moments."""
     computed: int  # Tokens whose keys and values were computed.
     found: int     # Tokens whose pages the cache had already.
     batches: int   # Steps of the device; the passes of one batch run side by side.
@@ -86,7 +86,7 @@ class ProgramTest(unittest.TestCase):
 
     @classmethod
     def models(cls, folder):
-        """Those of the server, which may be made in `folder`; programs find the first without a name."""
+        """The models of the server, which may be made in `folder`; programs find the first without a name."""
         return [tiny_chat_model(folder)]
 
     @classmethod

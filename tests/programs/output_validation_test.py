@@ -26,10 +26,10 @@ class OutputValidationTest(harness.ProgramTest):
             never = free.out[begin:begin + 9]  # Several tokens in the middle of the answer.
             held = self.run_with(never, "First")
             self.assertNotIn(never, held.out)
-            # It goes back to the token in which the text begins, and no further.
+            # The program goes back to the token in which the text begins, and no further.
             kept = len(os.path.commonprefix([held.out, free.out]))
             self.assertIn(free.out.index(never) - kept, range(-9, TOKEN_CHARACTERS_MAX))
-            # What it asks for in addition are the tokens that it dropped.
+            # The additional tokens are those that it dropped.
             self.assertEqual(held.asked - free.asked, self.wasted(held))
             self.assertGreater(self.wasted(held), 0)
 

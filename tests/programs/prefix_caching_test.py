@@ -22,7 +22,7 @@ class PrefixCachingTest(harness.ProgramTest):
         self.assertIn("computed the prefix", first.err)
         self.assertIn("imported the prefix", second.err)
         self.assertEqual(first.cost.computed, prefix + question + ANSWER_TOKENS - 1)
-        # Its last page is not full, and is imported all the same.
+        # The last page of the prefix is not full, and is imported all the same.
         self.assertNotEqual(prefix % 16, 0)
         self.assertEqual(second.cost.computed, other_question + ANSWER_TOKENS - 1)
 

@@ -3,8 +3,8 @@
     reference = Reference()
     logits = reference.read(token, position, visible)
 
-reads one token after another: `visible` holds the numbers of the earlier tokens that it may attend to, counted in the
-order in which they were read; a token always sees itself. reference_test.py holds it against the golden masks. One
+reads one token after another. `visible` holds the numbers of the earlier tokens that it may attend to, counted in the
+order in which they were read. A token always sees itself. The test reference_test.py holds it against the golden masks. One
 token takes about 40 ms.
 """
 import array

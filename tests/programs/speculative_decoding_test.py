@@ -9,7 +9,7 @@ PROMPT = "{}: the cat sat on the mat, the dog sat on the log, the cat sat on the
 
 
 def both(test, prompt, *options, draft=()):
-    """What plain generation and drafting cost, and the tokens and passes of the latter, which must write the same."""
+    """The costs of plain generation and of drafting, which must write the same; and the tokens and passes of drafting."""
     plain = test.run_program("text_completion", "--chat", *options, prompt)
     drafted = test.run_program("speculative_decoding", *options, *draft, prompt)
     test.assertEqual(drafted.out, plain.out)

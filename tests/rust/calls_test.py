@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the crate offers does what it says, called rightly and wrongly (tests/rust/calls)."""
+"""Tests that the functions of the crate do what they say, called rightly and wrongly (tests/rust/calls)."""
 import pathlib
 import re
 import subprocess
@@ -18,7 +18,7 @@ class CallsTest(harness.ProgramTest):
         module = rust_harness.built(PROJECT)
         self.assertGreater(len(CASES), 10)
         for case in CASES:
-            if case not in ("child", "turn"):  # Of others.
+            if case not in ("child", "turn"):  # Other tests and programs run these.
                 with self.subTest(case=case):
                     self.assertEqual(self.run_program(module, case).out.strip(), "done")
 

@@ -42,7 +42,7 @@ class TwinsTest(harness.ProgramTest):
 
     def test_agent_react_takes_the_same_steps(self):
         for seed in range(6):
-            # Where a random thought fills the context, both say so.
+            # If a random thought fills the context, both say so.
             self.compare("agent_react", "--temperature", 1, "--seed", seed, "What is 17*23?", succeeds=None)
         cpp, rust = self.compare("agent_react", "--max-tokens", 5, "What is 17*23?", succeeds=False)
         self.assertIn("no room for an answer", rust.err)

@@ -1,4 +1,4 @@
-"""What tests of Rust programs share: the compiler, and a build of each program for all of them.
+"""Common parts of the tests of Rust programs: the compiler, and a build of each program for all of them.
 
 A test file is `NAME_test.py`; ctest runs it as `rust_NAME` with the build folder as its argument.
 """

@@ -87,7 +87,7 @@ FAULTS_OF_TYPESCRIPT = {
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
-    """What the programs of these tests ask."""
+    """The server that the programs of these tests ask."""
     protocol_version = "HTTP/1.1"
 
     def answer(self):

@@ -201,7 +201,7 @@ export default async (given: { depth: number }) => { session.send(String(given.d
         self.assertEqual(self.run_script(str(self.folder / "early.wasm")).returncode, 0)
 
     def test_byte_code_runs_and_fails_as_the_source_does(self):
-        # What a server has by name runs from byte code; what `quire run` brings, from its source.
+        # A program that a server has by name runs from byte code; one that `quire run` brings, from its source.
         sources = {
             "throws.ts": "interface A { b: number }\nconst a: A = { b: 1 };\n"
                          "export default async () => {\n  throw new Error(`boom ${a.b}`);\n};\n",

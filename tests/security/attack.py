@@ -84,7 +84,7 @@ class Server:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def metrics(self, key=None):
-        """Of each line of the page."""
+        """The value of each line of the page of metrics."""
         _, _, body = http(self, "GET", "/metrics", bearer(key) if key else [])
         lines = [line.rpartition(" ") for line in body.decode().splitlines() if line and not line.startswith("#")]
         return {name: float(value) for name, _, value in lines}
@@ -107,7 +107,7 @@ def request(method, path, headers=(), body=b"", host="127.0.0.1"):
 
 
 def read_all(connection, timeout):
-    """What came, and how the connection stood then: closed, open or reset."""
+    """The bytes that came, and the state of the connection then: closed, open or reset."""
     connection.settimeout(timeout)
     got = b""
     try:
@@ -168,7 +168,7 @@ class WebSocket:
         self.socket.sendall(b"\x81" + size + mask + bytes(each ^ mask[i % 4] for i, each in enumerate(data)))
 
     def send_binary(self, data):
-        """A frame with a payload behind its words; of a mask of zeros, which changes nothing."""
+        """A frame with a binary payload, under a mask of zeros, which changes nothing."""
         length = len(data)
         size = (bytes([128 | length]) if length < 126 else bytes([254]) + struct.pack(">H", length) if length < 65536
                 else bytes([255]) + struct.pack(">Q", length))

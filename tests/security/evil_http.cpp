@@ -15,7 +15,7 @@ std::int32_t respond(std::uint32_t status, std::string_view lines) {
 std::int32_t write(std::string_view b) {
   return abi::serve::write_response(detail::bytes_of(b), detail::count_of(b.size()));
 }
-// A head as the host takes it with a body behind it, or 422 with what the host says of the head.
+// A head as the host takes it, with a body, or 422 with the host's error about the head.
 Task<> respond_by_hand(serve::Response response, std::uint32_t status, std::string lines) {
   if (respond(status, lines) < 0) {
     co_return co_await response.send(422, last_error());

@@ -1,5 +1,6 @@
-// grammars NUMBER: compiles a grammar that nobody compiled before, steps a matcher of it, and does so again
-// until it is ended. It holds as many grammars as a program may. The programs of one test have different numbers.
+// grammars NUMBER: compiles a grammar that is new, steps a matcher of it, and does so again until
+// it is ended. It holds as many grammars as a program may. The programs of one test have different
+// numbers.
 #include <array>
 
 #include "quire/quire.h"

@@ -118,7 +118,7 @@ class SharesTest(unittest.TestCase):
 
 
 class SharesOfAnOperator(unittest.TestCase):
-    """What --tenant gives a tenant of the bytes that all connections share."""
+    """Tests of the part that --tenant gives a tenant of the bytes that all connections share."""
 
     def test_a_tenant_has_the_uploads_and_frames_that_the_operator_gives_it(self):
         keys = attack.key_file(self)

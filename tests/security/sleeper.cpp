@@ -1,4 +1,4 @@
-// A program that holds its place until somebody ends it.
+// A program that holds its place until it is ended.
 #include "quire/quire.h"
 
 namespace {

@@ -53,7 +53,7 @@ def be_client(address, key, program, arguments, count):
 
 
 class Attackers:
-    """Of the other tenant, for as long as the block lasts."""
+    """Programs of the other tenant, for as long as the block lasts."""
 
     def __init__(self, server, key, program):
         self.count = multiprocessing.Value("Q", 0)

@@ -2,9 +2,9 @@
 // AuditedControl stands between the application and the control layer, in both directions, and
 // notes what passes. It changes nothing.
 //
-// What it looks for: an answer to what nobody asked, or a second one, or one after its future was
-// dropped or its instance has ended; an instance that starts or ends twice; and, when all is over,
-// a command without its answer.
+// It looks for wrong answers: one without a question, a second one, or one after its future was
+// dropped or its instance has ended. It also looks for an instance that starts or ends twice, and
+// in the end for a command without its answer.
 #include <map>
 #include <set>
 #include <string>
@@ -56,7 +56,7 @@ class AuditedControl final : public control::ControlPort, public control::Answer
   const std::set<control::InstanceId>& live() const { return live_; }
   // Tokens that were metered of each that has ended.
   const std::map<control::InstanceId, std::uint64_t>& spent() const { return spent_; }
-  // Nobody is left.
+  // No instance is left.
   void check_over() const;
 
  private:

@@ -1,6 +1,5 @@
-// Whenever programs are stopped, by the operator or their clients, or clients leave, or futures are
-// dropped, everything returns to base: what they held, what they waited for and what was on its way
-// to them.
+// Tests of stops: by the operator, by clients, by clients that leave, and of dropped futures. After
+// each, everything returns to base: held objects, waits, and messages on their way.
 #include <gtest/gtest.h>
 
 #include "base/seeds.h"

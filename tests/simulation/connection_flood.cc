@@ -81,7 +81,7 @@ void ConnectionFlood::arrive(Key key) {
     town_.findings.add("a client with a key was refused though others had no work");
 }
 
-// Its head came whole. A stranger is answered by the server itself, and so is one that may not stay.
+// The head came whole. The server itself answers a stranger, and a connection that may not stay.
 void ConnectionFlood::read_head(Clients::iterator client) {
   auto& [id, self] = *client;
   const bool stays = table_.head_read(id, self.key);

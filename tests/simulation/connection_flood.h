@@ -1,11 +1,13 @@
 #pragma once
-// ConnectionFlood: strangers who open connections to a server with few places, from few addresses, and clients with keys
-// beside them. Some worlds have one. The table of the server says who goes; what it closes goes, as the sockets do it.
+// ConnectionFlood: strangers who open connections to a server with few places, from few addresses,
+// and clients with keys beside them. Some worlds have one. The table of the server says who goes;
+// what it closes goes, as the sockets do it.
 //
 // All of it is drawn from a stream of its own, as that of the ServerOperator.
 //
-// What must hold: a client with a key gets a place while any connection has no work, keeps it while it has a request, and
-// is answered; an operator gets in, if no place of the reserve is an operator's with work; the link has room for all.
+// Three things must hold. A client with a key gets a place while any connection has no work, keeps
+// it while it has a request, and is answered. An operator gets in, if no place of the reserve is an
+// operator's with work. The link has room for all.
 //
 // Thread   the world's.
 #include <cstdint>

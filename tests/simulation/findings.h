@@ -1,6 +1,6 @@
 #pragma once
-// Findings: what a simulated world did that it must not. The first one counts; what comes behind it
-// follows from it more often than not.
+// Findings are the errors of a simulated world. The first one counts; later ones follow from it
+// more often than not.
 #include <string>
 
 namespace quire::simulation {

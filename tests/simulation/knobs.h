@@ -10,7 +10,7 @@ namespace quire::simulation {
 
 enum class Scenario : std::uint8_t {
   Peace,         // Room for all, and nothing fails: every answer is known beforehand.
-  Crowd,         // Many programs in a pool of a few pages, with tiers behind it.
+  Crowd,         // Many programs in a pool of a few pages, with tiers.
   Storm,         // Devices, disks, servers and clients fail, and guests trap.
   Thrift,        // Limits of 1 and 2 wherever a limit is.
   Conversation,  // Messages, children and clients; little for the device.
@@ -36,7 +36,8 @@ struct Knobs {
   std::uint32_t disk_tier_page_count = 0;
   control::ControllerOptions control;
 
-  // Who comes. A direct client is one as the command line is; a peer comes through the gateway.
+  // The clients of the world. A direct client is one as the command line is; a peer comes through
+  // the gateway.
   std::uint32_t direct_count = 4;
   std::uint32_t peer_count = 2;
   std::uint32_t tenant_count = 2;
@@ -45,7 +46,7 @@ struct Knobs {
   lifecycle::InstanceLimits limits;
   lifecycle::TenantLimits tenant_limits;  // Of each tenant.
 
-  // What goes wrong, in percent.
+  // The rates of faults, in percent.
   std::uint32_t device_error = 0;  // Of passes, loads and saves of the device.
   std::uint32_t nan_logits = 0;    // Of distributions.
   std::uint32_t slow_step = 0;     // Of batches: a hundred times as long.
@@ -56,7 +57,8 @@ struct Knobs {
   std::uint32_t abandon = 0;       // Of futures: the guest drops what it asked for.
 
   bool can_compute_fail() const { return device_error > 0 || nan_logits > 0; }
-  // A page that cannot be computed again, on its way to a tier or there: who has it is told.
+  // Whether a page that cannot be computed again can be lost, on its way to a tier or there; its
+  // context gets the error.
   bool can_lose_pages() const {
     return (device_error > 0 && host_tier_page_count + disk_tier_page_count > 0) ||
            (disk_error > 0 && disk_tier_page_count > 0);

@@ -81,7 +81,7 @@ class TimedDisk final : public store::Disk {
   Result<void> submit(store::DiskJobId id, store::DiskJob& job) override;
   std::optional<std::uint64_t> due_ns() const { return due_.first(); }
   void finish_one();
-  // What is damaged of what was stored.
+  // The damages of the stored files.
   Result<std::vector<store::Damage>> verify() { return disk_.store().verify(); }
 
  private:

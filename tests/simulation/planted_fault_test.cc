@@ -1,5 +1,5 @@
-// Would the simulation notice? Each fault of the application, and of what the control layer tells
-// it, is switched on in a process of its own, which runs worlds until one has a finding.
+// Would the simulation notice? Each fault of the application, and of the control layer's answers to
+// it, is switched on in a process of its own. That runs worlds until one has a finding.
 #include <gtest/gtest.h>
 
 #include <iterator>

@@ -1,4 +1,4 @@
-// What scripted guests do with others: clients, one another, children and servers outside.
+// Actions of scripted guests with clients, one another, children and servers outside.
 #include <algorithm>
 #include <charconv>
 
@@ -76,8 +76,8 @@ void ScriptedGuest::sleep() {
 }
 
 // Nothing that is counted is beyond its limit. A future that was dropped gives its message back
-// though others took the room, and forks that gave up the page that they shared are to have one
-// each back (away_pages.h; what is held is Controller::verify()'s); the rest is exact.
+// though the room was taken. Forks that gave up the page that they shared are to have one each back
+// (away_pages.h; Controller::verify() checks held pages). The rest is exact.
 void ScriptedGuest::look_around() {
   const std::int64_t bytes = call("runtime.limits", {kTakenBytes, kTakenBytesMax});
   if (!check("runtime.limits", bytes)) return;
@@ -103,7 +103,7 @@ void ScriptedGuest::look_around() {
     } else if (name == "queued_token_count_max") {
       slack = 512;  // A snapshot's queued tokens are let in.
     } else if (name == "pending_command_count_max") {
-      // Who synchronizes is let in, and so is what gives a matcher back.
+      // A synchronize is let in, and so is the release of a matcher.
       slack =
           town_.knobs.limits.guest.future_count_max + town_.knobs.limits.guest.matcher_count_max;
     }
@@ -297,7 +297,7 @@ void ScriptedGuest::speak_to_child() {
   }
 }
 
-// The end is told once: its message, exit code and result are the child's.
+// The end is reported once: its message, exit code and result are the child's.
 void ScriptedGuest::wait_for_child() {
   if (children_.empty()) return;
   auto at = children_.begin();
@@ -338,7 +338,7 @@ void ScriptedGuest::kill_child() {
 
 // ---- The outside.
 
-// Where the machine slept, servers may seem late.
+// If the machine slept, servers may seem late.
 ErrorCode ScriptedGuest::timeout_after_jump() const {
   return town_.knobs.clock_jump > 0 ? ErrorCode::Timeout : ErrorCode{};
 }

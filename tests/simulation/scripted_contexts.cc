@@ -1,4 +1,4 @@
-// What scripted guests do with queues, contexts, generations and snapshots.
+// Actions of scripted guests with queues, contexts, generations and snapshots.
 #include <algorithm>
 
 #include "simulation/guest_bytes.h"
@@ -191,7 +191,7 @@ void ScriptedGuest::expect_top(const char* what, std::int64_t future,
   });
 }
 
-// Of the model of that queue; 0 where the host refused.
+// Makes a rule of the model of that queue; 0 if the host refused.
 std::int64_t ScriptedGuest::make_rule(std::int32_t queue, double temperature) {
   const auto found = std::ranges::find(queues_, queue, &Queue::handle);
   if (found == queues_.end()) return 0;
@@ -250,7 +250,7 @@ void ScriptedGuest::sample() {
         --found->second.pending_count;
         if (!queues) return;
         found->second.is_changing = false;
-        found->second.is_known = false;  // Whether it was drawn, nobody was told.
+        found->second.is_known = false;  // Whether the token was drawn is not known.
       });
   if (!made) return;
   ++context->pending_count;
@@ -278,7 +278,7 @@ void ScriptedGuest::forward() {
       }
     });
   };
-  // Where the forward pass was refused, the embed holds no output, and its readers are told.
+  // If the forward pass was refused, the embed holds no output, and its readers get the error.
   const bool has_output = !pending_.empty() && pending_.back().what == std::string_view("forward");
   if (has_output) {
     switch (dice_.below(10)) {
@@ -499,7 +499,7 @@ void ScriptedGuest::save() {
   if (context == nullptr || !context->is_known || context->content.length() == 0) return;
   const std::string name = name_of_content("c", context->content, context->model);
   const std::int64_t at = put_bytes(name);
-  // Others save the same content under this name, with the same note or without one.
+  // Other guests save the same content under this name, with the same note or without one.
   const std::string note = note_of_name(name);
   const std::int64_t note_at = put_bytes(note);
   const bool made = expect(

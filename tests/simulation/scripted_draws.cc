@@ -70,7 +70,7 @@ void ScriptedGuest::verify_drafts() {
         if (found == contexts_.end()) return;
         --found->second.pending_count;
         found->second.is_changing = false;
-        found->second.is_known = false;  // How many stand, nobody was told.
+        found->second.is_known = false;  // How many drafts stand is not known.
       });
   if (!made) return;
   ++context->pending_count;
@@ -109,7 +109,7 @@ void ScriptedGuest::check_fits(std::int32_t grammar, const std::string& source) 
   }
 }
 
-// What matchers say, beside one of the same grammar that is ours.
+// Compares matchers with one of the same grammar that is ours.
 void ScriptedGuest::match(std::int32_t grammar, const std::string& source) {
   const auto matcher = static_cast<std::int32_t>(call("constraint.create-matcher", {grammar}));
   if (!check("constraint.create-matcher", matcher)) return;

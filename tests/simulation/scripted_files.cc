@@ -1,4 +1,5 @@
-// What scripted guests do with files: send them to the client, and read what the client sends.
+// Actions of scripted guests with files: they send some to the client, and read what the client
+// sends.
 #include <algorithm>
 
 #include "simulation/guest_bytes.h"
@@ -27,7 +28,7 @@ void ScriptedGuest::send_file() {
   outgoing_[next_file_++] = {.handle = static_cast<std::int32_t>(handle), .bytes = bytes};
 }
 
-// The next part; behind the last one, and now and then before, the file is dropped.
+// Writes the next part; after the last one, and now and then before, the file is dropped.
 void ScriptedGuest::write_file() {
   if (outgoing_.empty()) return;
   auto at = outgoing_.begin();

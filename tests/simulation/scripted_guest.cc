@@ -17,8 +17,8 @@ using Kind = FakeAction::Kind;
 
 namespace {
 
-// What nothing but this guest's own patience bounds: ten times what any device, disk, server or
-// wait for pages here takes at most.
+// The time of a wait that only this guest's own patience limits. It is ten times the longest time
+// of a device, disk, server or wait for pages here.
 constexpr std::uint64_t kWaitNsMax = 600'000 * kMillisecond;
 constexpr std::uint64_t kPatienceNsMax = 20 * kMillisecond;
 constexpr std::uint32_t kCallNsMax = 2'000;  // That a guest computes between two calls.
@@ -272,7 +272,7 @@ void ScriptedGuest::drop_pending(std::size_t index) {
   if (pending.dropped) pending.dropped();
 }
 
-// Where it was to compute something: true if the device, or the world, did not let it.
+// Whether the device, or the world, did not let the guest compute.
 bool ScriptedGuest::compute_failed(const char* what, const Taken& taken) {
   if (taken.ok()) return false;
   const bool is_loss = *taken.error == ErrorCode::Io && town_.knobs.can_lose_pages();
@@ -286,7 +286,7 @@ void ScriptedGuest::abandon() {
   if (!pending_.empty()) drop_pending(dice_.below(pending_.size()));
 }
 
-// Whoever has a handle that stands for nothing is told so, and nothing else happens.
+// A call with a stale handle gets an error, and nothing else happens.
 void ScriptedGuest::use_stale_handle() {
   if (stale_.empty()) return;
   const std::int64_t handle = stale_[dice_.below(stale_.size())];

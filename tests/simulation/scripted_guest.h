@@ -2,13 +2,13 @@
 // ScriptedGuest: a program that is a script of host calls, drawn from a seed, instead of Wasm.
 //
 // It calls the same table of host functions as Wasm does, on a byte array that is its memory, and
-// is parked where it waits. What it asks for it writes down with what must come of it; when the
-// future is ready it compares. What a context must say next it works out with the naive model
-// (control/naive_model.h), token by token, so that a token that was lost, doubled, or given to
-// another cannot go unnoticed.
+// is parked where it waits. It notes each request with the expected outcome, and compares when the
+// future is ready. It works out the next token of a context with the naive model
+// (control/naive_model.h), token by token. So a token that was lost, doubled, or given to another
+// program cannot go unnoticed.
 //
-// Programs differ in what they like to do (Role). Each stops by itself: behind its operations it
-// takes what is still to come and ends.
+// Programs differ in what they like to do (Role). Each stops by itself: after its operations it
+// takes the outcomes that are still to come, and ends.
 //
 // Thread   the world's.
 #include <algorithm>
@@ -50,14 +50,14 @@ class ScriptedGuest final : public sandbox::FakeGuest, private GuestObjects {
   };
 
  private:
-  // What a future gave: bytes, or the error.
+  // The result of a future: bytes, or the error.
   struct Taken {
     std::optional<ErrorCode> error;
     std::string bytes;
     bool ok() const { return !error.has_value(); }
   };
   using Then = std::function<void(const Taken&)>;
-  // Sure: it becomes ready whatever others do, so that the guest may wait for it without a limit.
+  // Surely: it becomes ready whatever other programs do, so the guest may wait without a limit.
   enum class Comes : std::uint8_t { Surely, Perhaps };
   struct Pending {
     std::int32_t future = 0;
@@ -130,7 +130,7 @@ class ScriptedGuest final : public sandbox::FakeGuest, private GuestObjects {
   void forget_generations_of(ContextKey key);
   void expect_counters(const char* what, ContextKey key, std::int64_t future,
                        const test::Content& after, bool computes);
-  // The most probable tokens behind an output; nothing: it is not known.
+  // The most probable tokens of an output; nothing: it is not known.
   void expect_top(const char* what, std::int64_t future, std::optional<std::uint64_t> output);
   std::uint32_t some_tokens(std::vector<std::uint32_t>& tokens);
   using Edit = std::function<void(test::Content&, std::uint32_t written)>;
@@ -229,7 +229,7 @@ class ScriptedGuest final : public sandbox::FakeGuest, private GuestObjects {
   void receive_file();
   void read_file();
 
-  // scripted_company.cc: others, and the outside.
+  // scripted_company.cc: other programs, and the outside.
   void say();
   void listen();
   void log();

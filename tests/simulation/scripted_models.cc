@@ -1,4 +1,5 @@
-// What scripted guests ask of models and of their launch, with its one right answer, and text.
+// Questions of scripted guests about models and their launch, each with its one right answer, and
+// text.
 #include <array>
 #include <numeric>
 
@@ -13,7 +14,7 @@ constexpr std::uint32_t kWordCountMax = 40;
 
 }  // namespace
 
-// What a call writes, as text.
+// The output of a call, as text.
 std::string ScriptedGuest::text_of(const char* import, std::initializer_list<std::int64_t> before) {
   std::vector<std::int64_t> all(before);
   all.push_back(kTakenBytes);
@@ -58,7 +59,7 @@ void ScriptedGuest::refuses(const char* import, std::initializer_list<std::int64
   if (value != kNotSupported) find(std::string(import) + " gives " + std::to_string(value));
 }
 
-// Of these no model here has the trait.
+// No model here has these traits.
 void ScriptedGuest::ask_for_absent_traits() {
   const Queue* queue = some_queue();
   if (queue == nullptr) return;
@@ -69,7 +70,8 @@ void ScriptedGuest::ask_for_absent_traits() {
   refuses("input-image.embed-img", {of_queue, 0, 0, 0, 0, 0, 0});
   refuses("tokenize.apply-chat-template", {model, 0, 0});
   refuses("tokenize.tokenize-chat", {model, 0, 0});
-  // Nor is there a request that launched it. What would give a future may find no room for one.
+  // No request launched the program either. A call that would give a future may find no room for
+  // one.
   const auto refuses_or_is_full = [this](const char* import,
                                          std::initializer_list<std::int64_t> arguments) {
     const std::int64_t value = call(import, arguments);

@@ -1,4 +1,4 @@
-// What scripted guests do with pages by hand: runs of tokens, and exports of them.
+// Actions of scripted guests with pages by hand: runs of tokens, and exports of them.
 #include <algorithm>
 #include <bit>
 
@@ -48,7 +48,7 @@ void ScriptedGuest::extend_run() {
   const auto key = std::find_if(runs_.begin(), runs_.end(), [&](const auto& each) {
                      return &each.second == run;
                    })->first;
-  // What leaves no trace is one batch, of so many rows at most.
+  // Reading that leaves no trace is one batch, of so many rows at most.
   read_on(key, dice_.between(1, std::min(town_.knobs.page_size + 2, town_.knobs.row_count_max)));
 }
 
@@ -73,8 +73,8 @@ std::int64_t ScriptedGuest::begin_pass(std::int32_t queue, const std::vector<std
                writes, length_of(written), outputs, 1, 0, 0, 0});
 }
 
-// A forward pass over so many tokens more, and what follows them. Pages that came from others are
-// read and not written: then the tokens leave no trace.
+// A forward pass over so many tokens more, and the distribution after them. Pages from other guests
+// are read and not written: then the tokens leave no trace.
 void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
   Run& run = runs_.at(key);
   const std::uint32_t page_size = town_.knobs.page_size;
@@ -220,7 +220,7 @@ void ScriptedGuest::receive_pages(const char* what, Run run, std::int64_t future
               std::popcount(value_at<std::uint32_t>(taken.bytes, 8 * std::size_t{index} + 4)));
         }
         if (found == runs_.end() || written == found->second.content.length()) return;
-        // Of a context more may have been written since the guest last heard of it.
+        // More tokens of a context may have been written since its last answer.
         if (written < found->second.content.length()) find(std::string(what) + " lacks tokens");
         found->second.is_known = false;
       },

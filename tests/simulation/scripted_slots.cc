@@ -1,4 +1,4 @@
-// What scripted guests do with the slots of pages: copies of them, and masks.
+// Actions of scripted guests with the slots of pages: copies of them, and masks.
 #include <algorithm>
 
 #include "simulation/guest_bytes.h"

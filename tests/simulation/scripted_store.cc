@@ -1,4 +1,4 @@
-// What scripted guests do with values by key: they count up, each in its turn, and no count is
+// Actions of scripted guests with values by key: they count up, each in its turn, and no count is
 // lost.
 #include <string>
 
@@ -12,7 +12,7 @@ constexpr std::int64_t kNone = 0;  // As `expected`: that there is none.
 
 }  // namespace
 
-// Reads a counter of the tenant, and puts one more in its place if nobody was quicker.
+// Reads a counter of the tenant, and puts one more in its place if no other guest was quicker.
 void ScriptedGuest::count_up() {
   const std::string key = "counter " + std::to_string(dice_.below(2));
   const std::int64_t address = put_bytes(key);
@@ -40,7 +40,7 @@ void ScriptedGuest::put_count(const std::string& key, std::uint64_t count, std::
   const bool made =
       expect("put", call("store.put", {address, length_of(key), bytes, length_of(value), expected}),
              Comes::Surely, [this, key, count](const Taken& taken) {
-               if (taken.error == ErrorCode::AlreadyExists) return;  // Others were quicker.
+               if (taken.error == ErrorCode::AlreadyExists) return;  // Another guest was quicker.
                if (disk_failed("put", taken, {})) return;
                if (taken.bytes.size() != kVersionBytes) find("put gives no version");
                if (!town_.counters.put.insert({tenant_, key, count}).second) {
@@ -50,7 +50,7 @@ void ScriptedGuest::put_count(const std::string& key, std::uint64_t count, std::
   if (made) town_.counters.tried.insert({tenant_, key, count});
 }
 
-// A value of its own, which nobody else puts: there as it was put, and gone when it was deleted.
+// A value of its own, which no other guest puts: there as it was put, and gone when it was deleted.
 void ScriptedGuest::keep_and_delete() {
   const std::string key = "own " + std::to_string(instance_) + " " + std::to_string(value_count_++);
   const std::string value = "value of " + key;

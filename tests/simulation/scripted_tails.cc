@@ -1,4 +1,4 @@
-// What scripted guests do with the working pages of contexts, and what the counters say of them.
+// Actions of scripted guests with the working pages of contexts, and checks of the counters.
 #include <algorithm>
 
 #include "simulation/guest_bytes.h"
@@ -58,7 +58,7 @@ void ScriptedGuest::look_at_context() {
   }
 }
 
-// What is full is committed already: so this does nothing, or is refused.
+// Full pages are committed already: so this does nothing, or is refused.
 void ScriptedGuest::commit_pages() {
   Context* context = some_settled_context();
   if (context == nullptr) return;
@@ -88,8 +88,7 @@ void ScriptedGuest::truncate_tail() {
            tail.token_count - count);
 }
 
-// So many tokens of the working pages are left; those queued behind them stay, under the same
-// adapters.
+// So many tokens of the working pages are left. The queued ones stay, under the same adapters.
 void ScriptedGuest::cut_tail(const char* what, const Context& context, std::int64_t future,
                              const Tail& tail, std::uint32_t left) {
   const std::uint32_t end = tail.written - tail.token_count + left;

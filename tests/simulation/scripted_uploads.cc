@@ -1,5 +1,5 @@
-// What scripted guests send to servers outside: bodies, whole and in pieces. A server that answers
-// has had the whole body, once; one that had it had it from who sent it to its end (World).
+// Uploads of scripted guests to servers outside: bodies, whole and in pieces. A server that answers
+// has had the whole body, once; a server that had it got all of it from the sender (World).
 #include <algorithm>
 
 #include "simulation/guest_bytes.h"
@@ -64,8 +64,8 @@ void ScriptedGuest::drop_exchange(std::int32_t exchange) {
   stale_.push_back(exchange);
 }
 
-// A guest that is slow to write runs into the limits on time, whatever the server does.
-// The next piece, and the answer behind the last; now and then it gives up in the middle.
+// A guest that is slow to write runs into the limits on time, whatever the server does. Writes the
+// next piece, and reads the answer after the last; now and then it gives up in the middle.
 void ScriptedGuest::write_upload(std::int32_t exchange, const FakeServer* server, std::string body,
                                  std::size_t done) {
   const auto drop = [this, exchange] { drop_exchange(exchange); };

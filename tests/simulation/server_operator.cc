@@ -51,7 +51,7 @@ void ServerOperator::act(server::Gateway& gateway) {
       if (dice_.one_in(4)) send_signal(gateway);
       break;
     default:
-      // Of parts of the server that no guest of this world makes talk.
+      // These events are of parts of the server that no guest of this world reaches.
       for (std::uint32_t count = dice_.between(1, 12); count > 0; --count) log("event");
       break;
   }

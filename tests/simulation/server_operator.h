@@ -1,9 +1,10 @@
 #pragma once
-// ServerOperator: what runs a server from outside. Some worlds have one. It reads the server's standard error or
-// does not, sends signals, and probes the health, also of an engine that stands for a while.
+// ServerOperator: what runs a server from outside. Some worlds have one. It reads the server's
+// standard error or does not, sends signals, and probes the health, also of an engine that stands
+// for a while.
 //
-// All of it is drawn from a stream of its own, so that a seed whose world has no operator gives the trace that it
-// gave before there were any.
+// All of it is drawn from a stream of its own, so that a seed whose world has no operator gives the
+// trace that it gave before there were any.
 //
 // Thread   the world's.
 #include <cstdint>
@@ -27,7 +28,7 @@ class ServerOperator {
   std::uint64_t next_ns() const { return next_ns_; }
   // Requires: !is_done().
   void act(server::Gateway& gateway);
-  // The server tells it something.
+  // Takes an event of the server.
   void told(const server::LogEvent& event) {
     if (is_there_) log(event.name);
   }

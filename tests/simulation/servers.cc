@@ -33,7 +33,7 @@ const std::vector<FakeServer>& fake_servers() {
       {.url = "http://stuck.example/",
        .response = {.after_ns = kMillisecond, .body = {{0, "half"}, {kHour, "never"}}},
        .error = ErrorCode::Timeout},
-      // or the connection breaks behind it.
+      // or the connection breaks after it.
       {.url = "http://broken.example/",
        .response = {.after_ns = kMillisecond,
                     .body = {{kMillisecond, "half"}},

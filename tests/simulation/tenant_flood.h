@@ -1,11 +1,13 @@
 #pragma once
-// TenantFlood: a tenant that launches as many programs as it gets, of which each sleeps for a while. Some worlds have one.
+// TenantFlood: a tenant that launches as many programs as it gets, of which each sleeps for a
+// while. Some worlds have one.
 //
-// All of it is drawn from a stream of its own, as that of the ConnectionFlood, and a world without one has neither the tenant
-// nor the program.
+// All of it is drawn from a stream of its own, as that of the ConnectionFlood, and a world without
+// one has neither the tenant nor the program.
 //
-// What must hold: its programs never have more than half of the places, or one; it is refused for want of room alone, and
-// others are not refused for its sake (DirectClient); all of its programs end, and it hears of each.
+// Three things must hold. Its programs never have more than half of the places, or one. It is
+// refused for want of room alone, and no other client is refused for its sake (DirectClient). All
+// of its programs end, and it is notified of each.
 //
 // Thread   the world's.
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-// Town: what is known, outside of the engine, of all programs of a world and of what passed between
-// them. Guests and clients write down what they did and compare what they get with what others did.
+// Town: the record, outside of the engine, of all programs of a world and of the messages between
+// them. Guests and clients write down what they did, and compare what they get with the rest.
 #include <cstdint>
 #include <map>
 #include <set>
@@ -21,7 +21,7 @@ namespace quire::simulation {
 using TenantNumber = std::uint32_t;
 using InstanceNumber = std::uint64_t;
 
-// How a guest's own code came to its end; None: it did not, others ended it.
+// How a guest's own code came to its end; None: it did not, and was ended.
 enum class Departure : std::uint8_t { None, Finished, Trapped };
 
 struct Resident {
@@ -33,7 +33,7 @@ struct Resident {
   Departure departure = Departure::None;
   std::int32_t exit_code = 0;
   std::string result;
-  bool has_ended = false;  // Its client, or parent, was told.
+  bool has_ended = false;  // Its client, or parent, was notified.
   std::string waits_for;   // What its guest waits for, in words; for findings.
 };
 
@@ -49,7 +49,7 @@ inline std::string message_text(InstanceNumber instance, std::uint64_t number) {
   return std::to_string(instance) + ":" + std::to_string(number);
 }
 
-// What any file of this world holds from `offset` on.
+// The content of any file of this world from `offset` on.
 inline std::string file_part(std::uint64_t offset, std::uint64_t bytes) {
   std::string part;
   for (std::uint64_t at = offset; at < offset + bytes; ++at) {
@@ -71,10 +71,11 @@ struct Town {
 
   std::map<InstanceNumber, Resident> residents;
   std::map<std::pair<TenantNumber, std::string>, std::vector<std::string>> broadcasts;
-  // Of queues: what was pushed, and what somebody took.
+  // The queues' messages: those that were pushed, and those that were taken.
   std::set<std::pair<TenantNumber, std::string>> pushed;
   std::set<std::pair<TenantNumber, std::string>> pulled;
-  // What snapshots and exports hold. Their names are made of that, so whoever opens one knows.
+  // The content of snapshots and exports. Their names are made of it, so a guest that opens one
+  // knows it.
   struct Kept {
     test::Content content;
     std::uint32_t model = 0;

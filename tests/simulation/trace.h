@@ -1,9 +1,9 @@
 #pragma once
 // Trace: everything that happens in a simulated world, as one number.
 //
-// Each event is when, who, what and the bytes that came of it. Two runs of one seed have equal
-// hashes exactly when they had the same events; with an output each event is a line as well, and
-// the first line that differs names what was not determined by the seed.
+// Each event has a time, an actor, an action and its bytes. Two runs of one seed have equal hashes
+// exactly when they had the same events. With an output each event is a line as well: the first
+// line that differs names what was not determined by the seed.
 //
 // Thread   one.
 #include <cstdint>

@@ -191,7 +191,7 @@ void World::run() {
   if (!findings_.any()) check_over();
 }
 
-// What the engine put out, into the sockets.
+// Moves the engine's output into the sockets.
 void World::take_frames() {
   while (std::optional<server::Outbound> outbound = link_.frames.try_pop()) {
     if (!flood_.takes(*outbound)) peers_.see(*outbound);

@@ -37,7 +37,7 @@
 
 namespace quire::simulation {
 
-// What breaks off the work that is under way.
+// The ways to break off the work that is under way.
 enum class Cancellation : std::uint8_t {
   StopAll,         // The operator stops all that runs,
   StopOldest,      // or the one that has run longest.
@@ -53,7 +53,7 @@ struct WorldOptions {
   std::uint64_t seed = 0;
   std::FILE* output = nullptr;               // Of the trace, line by line.
   bool verifies = true;                      // Walks everything after each step.
-  std::optional<std::uint64_t> cancel_at{};  // Behind so many events,
+  std::optional<std::uint64_t> cancel_at{};  // After so many events,
   Cancellation cancellation{};               // this.
 };
 

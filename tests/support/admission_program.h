@@ -61,7 +61,7 @@ class AdmissionProgram {
   static std::size_t count_of(const std::vector<TenantId>& list, TenantId tenant) {
     return static_cast<std::size_t>(std::count(list.begin(), list.end(), tenant));
   }
-  // Of what the others leave, half where there are others; one at least.
+  // The share is what the others leave, or half of it if there are any; one at least.
   std::size_t share(std::size_t left) const {
     return std::max<std::size_t>(tenant_count_ > 1 ? left / 2 : left, 1);
   }

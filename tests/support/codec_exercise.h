@@ -1,6 +1,6 @@
 #pragma once
-// What the fuzzers of tokenizers do with a codec that hostile files gave: nothing crashes, what
-// encodes decodes, and every id is one of the vocabulary.
+// The fuzzers of tokenizers exercise a codec from hostile files: nothing crashes, an encoded text
+// decodes, and every id is one of the vocabulary.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -22,7 +22,7 @@ inline void exercise_codec(const inference::TextCodec& codec, std::string_view t
       if (!codec.decode(ids.value(), keep_special).ok()) std::abort();
     }
   }
-  // The last id may be padding; the one behind it is nothing.
+  // The last id may be padding; the next one is not valid.
   const std::uint32_t count = codec.vocabulary_size();
   if (count > 0 && !codec.decode({TokenId{0}, TokenId{count - 1}}, true).ok()) std::abort();
   if (codec.decode({TokenId{count}}, true).ok()) std::abort();

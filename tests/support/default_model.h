@@ -1,5 +1,5 @@
 #pragma once
-// Where the default model lies, for tests that need a real one. They skip, saying so, without it.
+// The path of the default model, for tests that need a real one. They skip, saying so, without it.
 #include <cstdlib>
 #include <filesystem>
 #include <string>

@@ -16,7 +16,7 @@ inline std::string golden_path(const std::string& name) {
   return std::string(QUIRE_SOURCE_DIR "/tests/golden/") + name;
 }
 
-// Where a fetched one lies, whether or not it was fetched.
+// The path of a fetched file, whether or not it was fetched.
 inline std::filesystem::path fetched_golden(const std::string& name) {
   const auto variable = [](const char* variable_name, const std::string& otherwise) {
     const char* value = std::getenv(variable_name);

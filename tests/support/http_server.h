@@ -42,7 +42,7 @@ class HttpConnection {
     head.resize(end);
     return true;
   }
-  // The body behind the head, by its length or its chunks.
+  // The body after the head, by its length or its chunks.
   bool read_body() {
     const std::string length = header("content-length");
     if (!length.empty()) return read_bytes(std::stoul(length));

@@ -72,7 +72,7 @@ class PageCacheProgram {
     Switched,
     Opaque
   };
-  // What a page holds, but for what follows from its depth.
+  // The content of a page, except for what follows from its depth.
   struct Piece {
     std::uint32_t token = 0;
     Kind kind = Kind::Plain;
@@ -203,7 +203,7 @@ class PageCacheProgram {
     cache_.hold_name(part.node);
     alone_.push_back(part);
   }
-  // What a context does behind a range that it dropped: the parent may be cold, or not here.
+  // Extends a context after a range that it dropped: the parent may be cold, or not here.
   void extend_alone(Head part) {
     const Piece piece = some_piece();
     if (random(3) == 0) {
@@ -253,7 +253,7 @@ class PageCacheProgram {
     head.path.push_back(piece);
     note_name(node, head.domain, head.path);
   }
-  // What a batch does before the page is committed; false if it failed.
+  // Does the work of a batch before the page is committed; false if it failed.
   bool write(PageId page, NodeId parent, const Content& content) {
     EXPECT_TRUE(cache_.claim(page, parent, content.view()));
     EXPECT_EQ(cache_.find(parent, content.view()).state, MatchState::InFlight);

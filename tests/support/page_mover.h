@@ -17,7 +17,7 @@ namespace quire::test {
 
 using RunBatch = std::function<inference::Completion(inference::Batch)>;
 
-// The bytes of a page that nobody may read: not-a-number in every number format.
+// The bytes of a page that must not be read: not-a-number in every number format.
 inline inference::PageBytes poison(std::uint64_t page_bytes) {
   inference::PageBytes bytes = inference::PageBytes::uninitialised(page_bytes);
   std::memset(bytes.span().data(), 0xff, page_bytes);
@@ -64,7 +64,7 @@ class PageMover {
     return page;
   }
 
-  // What is away comes back, and what was left behind is poisoned.
+  // Pages that are away come back, and the pages that they left are poisoned.
   void bring_back(inference::Batch& batch) {
     for (const std::uint32_t page : left_) {
       batch.loads.push_back({inference::PageId{page}, poison(device_.page_bytes)});
@@ -78,7 +78,7 @@ class PageMover {
     away_.clear();
   }
 
-  // Asks for one page and a third of the others, as they are behind `slot_count` written slots.
+  // Asks for one page and a third of the rest, as they are after `slot_count` written slots.
   void send_away(inference::Batch& batch, std::uint32_t slot_count) {
     const std::uint32_t chosen = below(static_cast<std::uint32_t>(pages_.size()));
     for (std::size_t entry = 0; entry < pages_.size(); ++entry) {

@@ -36,7 +36,7 @@ struct Plant {
   Driver driver;
 };
 
-// What the child writes while it lives, for the parent to read when it is gone.
+// The child writes this while it lives, for the parent to read when it is gone.
 struct Shared {
   std::uint64_t seed_count;
   bool was_verifying;
@@ -147,7 +147,7 @@ inline std::string missed_of(std::span<const Plant> plants, std::uint64_t first,
   return missed;
 }
 
-// What is noticed, a line for each driver, where no fault is planted.
+// The findings, a line for each driver, when no fault is planted.
 inline std::string noticed_unplanted(std::span<const Driver> drivers, std::uint64_t seed_count) {
   std::string noticed;
   for (const Driver& driver : drivers) {

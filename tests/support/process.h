@@ -140,8 +140,7 @@ inline ProcessResult run_process(const std::vector<std::string>& command,
   return result;
 }
 
-// build/PRESET/quire with these arguments. A run that is told nothing of stores leaves the user's
-// alone.
+// build/PRESET/quire with these arguments. A run without a flag of stores leaves the user's alone.
 inline ProcessResult run_quire(std::vector<std::string> arguments, ProcessOptions options = {},
                                const char* program = "quire") {
   bool names_store = false;

@@ -19,7 +19,7 @@ constexpr std::size_t kCutCount = 16;
 constexpr std::size_t kSeedBytesMax = 16u << 20;
 
 void replay(const std::string& seed, std::size_t bytes) {
-  // Its own memory, without a NUL behind it, so that a sanitizer sees its end.
+  // The bytes have memory of their own, without a NUL after them, so that a sanitizer sees the end.
   const auto exact = std::make_unique<std::uint8_t[]>(bytes);
   std::copy_n(seed.begin(), bytes, exact.get());
   LLVMFuzzerTestOneInput(exact.get(), bytes);

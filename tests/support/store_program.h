@@ -110,7 +110,7 @@ class StoreProgram {
     return bytes + pages.size() * kSlotBytes;
   }
 
-  // Where the power went in the middle of an operation it comes back.
+  // Restarts after a loss of power in the middle of an operation.
   void restart_if_crashed() {
     simulated_.files.inject = nullptr;
     simulated_.files.crash_at.reset();
@@ -123,7 +123,7 @@ class StoreProgram {
     std::erase_if(takes_, [&key](const auto& take) { return take.second == key; });
   }
 
-  // What an operation that failed for reasons of the disk left: one of two states.
+  // Settles the result of an operation that failed for reasons of the disk: one of two states.
   void settle(const Key& key, std::optional<TestSnapshot> after) {
     restart_if_crashed();
     for (const auto& [ticket, of] : takes_) {
@@ -348,7 +348,7 @@ class StoreProgram {
     return "open all";
   }
 
-  // Bytes of the page files change while nobody looks: what is loaded is right or refused.
+  // The bytes of the page files change between two runs: a loaded page is right or refused.
   std::string damage() {
     simulated_.crash(CrashKeep::Everything, 0);
     SimulatedFileSystem::Image image = simulated_.files.visible();

@@ -77,7 +77,7 @@ struct TierFixture {
     tiers.arrive(page, *transfer, bytes_of(value));
     return true;
   }
-  // What comes back, and that it did.
+  // Restores the page, and returns its value.
   std::uint64_t restore(NodeId page) {
     Result<PageTiers::Taken> taken = tiers.take_bytes(page);
     EXPECT_TRUE(taken.ok());

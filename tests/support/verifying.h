@@ -1,5 +1,5 @@
 #pragma once
-// Says whether a verify() is under way, to whoever reports how a process came to stop.
+// Shows whether a verify() is under way, for a report on why a process stopped.
 namespace quire::test {
 
 inline volatile bool is_verifying = false;  // One thread drives a test.

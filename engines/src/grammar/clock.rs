@@ -1,8 +1,8 @@
 //! Ends calls that take longer than they may.
 //!
-//! The library's own fuel is no measure of time: masks of hostile grammars took 10 to 300 ms within
-//! it. It can be asked to stop, by a flag that it reads often. One thread sets the flag of each call
-//! whose own thread has computed for too long. Time is that of the computing thread, so that a
+//! The library's own fuel does not measure time: masks of hostile grammars took 10 to 300 ms within
+//! it. It can be asked to stop, by a flag that it reads often. One thread sets the flag of each
+//! call whose own thread has computed for too long. Time is that of the computing thread, so that a
 //! machine with much else to do does not fail a program.
 
 use llguidance::CancellationHandle;

@@ -41,14 +41,14 @@ const PATIENCE_FACTOR: u32 = 10;
 /// A compilation that held more gives the memory back to the system when it ends.
 const PEAK_BYTES_KEPT: isize = 16 << 20;
 
-/// What the matchers of a grammar begin with.
+/// The state that the matchers of a grammar begin with.
 pub struct Origin {
     pub vocabulary: Arc<Shared>,
     pub limits: Limits,
     pub kind: GrammarKind,
     /// Nothing runs in this one; it is only copied, with its lexer.
     pub pristine: TokenParser,
-    /// Of a JSON schema: what the library was given.
+    /// The schema that the library was given, if it is of a JSON schema.
     schema: Option<serde_json::Value>,
 }
 
@@ -64,7 +64,8 @@ impl Grammar {
         self.bytes
     }
 
-    /// Whether `text` is an instance of the schema, or a whole text of the grammar, whoever wrote it.
+    /// Whether `text` is an instance of the schema, or a whole text of the grammar, also if no
+    /// model wrote it.
     pub fn fits(&self, text: &[u8]) -> Outcome<bool> {
         let Origin { vocabulary, limits, kind, pristine, schema } = &*self.origin;
         if text.len() > limits.text_bytes_max {
@@ -84,7 +85,8 @@ impl Grammar {
                 _ => failure,
             });
         }
-        // With a lexer of its own: no mask waits for it, and a long text leaves nothing behind.
+        // The check has a lexer of its own: no mask waits for it, and a long text leaves nothing
+        // allocated.
         let mut matcher =
             Matcher::begin(pristine.deep_clone(), self.origin.clone(), limits.fits_us_max)?;
         Ok(matcher.accept_text(text)? && matcher.may_end())
@@ -100,8 +102,8 @@ impl Grammar {
         Ok(start.fork())
     }
 
-    /// In at most `limits.compile_us_max` of computing, ten times that in all, and a little: what takes
-    /// longer goes on without anybody waiting for it, and ends by its other limits.
+    /// In at most `limits.compile_us_max` of computing, ten times that in all, and a little: a
+    /// longer compilation goes on without being waited for, and ends by its other limits.
     pub fn compile(
         vocabulary: &Arc<Shared>,
         kind: GrammarKind,
@@ -136,7 +138,7 @@ impl Grammar {
                     .unwrap_or_else(|error| Err(compile_failure(kind.name(), &error.to_string())));
                 let _ = give.send((outcome, clock.and_then(time_of)));
                 if peak_bytes() > PEAK_BYTES_KEPT {
-                    // What the allocator keeps of a thread that has ended is nobody's.
+                    // The allocator keeps memory of a thread that has ended.
                     unsafe { libc::malloc_trim(0) };
                 }
             })
@@ -150,7 +152,7 @@ impl Grammar {
             }
         };
         loop {
-            // Of one that has ended there is no time, and its outcome is here.
+            // A thread that has ended has no time, but its outcome is here.
             let used = computed().unwrap_or(Duration::ZERO);
             let wait = left().min(most.saturating_sub(used));
             match take.recv_timeout(wait) {

@@ -45,7 +45,7 @@ impl Decimal {
         let Ok(shift) =
             u64::try_from(self.exponent - self.digits.len() as i64 + i64::from(decimals))
         else {
-            return self.digits.is_empty(); // The last digit, which is not 0, is behind the point.
+            return self.digits.is_empty(); // The last digit, which is not 0, is after the point.
         };
         let rest =
             self.digits.iter().fold(0, |rest, digit| (rest * 10 + u64::from(*digit)) % modulus);

@@ -17,12 +17,12 @@ struct Reader<'a> {
     made: String,
 }
 
-/// What one step of a class, or an escape, stands for.
+/// The meaning of one step of a class, or of an escape.
 enum Atom {
     Character(char),
     /// Contents of a class, and whether it is all else.
     Class(&'static str, bool),
-    /// Of Unicode, `\p{...}`: as the library spells it.
+    /// A property of Unicode, `\p{...}`, as the library spells it.
     Property(String),
 }
 

@@ -1,4 +1,5 @@
-//! What the library's messages mean: which status, and the sentence without what is not for users.
+//! Errors of the library: the status of each message, and the sentence without parts that are not
+//! for users.
 
 use crate::boundary::{Failure, Status};
 
@@ -28,7 +29,7 @@ fn is_limit(message: &str) -> bool {
     LIMIT_WORDS.iter().any(|word| message.contains(word))
 }
 
-/// Of a call that computes what may follow: all that it runs into is a limit.
+/// The failure of a call that computes the next tokens: every reason is a limit.
 pub fn compute_failure(what: &str, message: &str) -> Failure {
     let text = readable(message);
     if is_limit(&text) {

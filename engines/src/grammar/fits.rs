@@ -1,10 +1,10 @@
-//! Whether a text is an instance of a schema, whoever wrote it.
+//! Checks whether a text is an instance of a schema, also if no model wrote it.
 //!
 //! A grammar knows one spelling of an instance: without blanks, in the order of the schema, whole
-//! numbers without a point. This asks the schema itself. It reads what `schema::prepare` made for the
-//! library, so both answer for the same keywords, and matches patterns with the engine that masks are
-//! made with. Where a name comes twice in an object, each of its values must fit: readers of JSON keep
-//! the first or the last.
+//! numbers without a point. This asks the schema itself. It reads the output of `schema::prepare`
+//! for the library, so both answer for the same keywords. It matches patterns with the engine that
+//! masks are made with. If a name comes twice in an object, each of its values must fit: readers of
+//! JSON keep the first or the last.
 //!
 //! Schemas and texts come from programs that may mean harm: steps, nesting, work of patterns and time
 //! have limits.
@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Schemas that were asked about values, and values that were compared.
 const STEP_COUNT_MAX: usize = 2_000_000;
-/// What an answer that is kept counts as: it takes 40 bytes.
+/// The count of a kept answer: it takes 40 bytes.
 const ANSWER_STEP_COUNT: usize = 2;
 /// Schemas inside one another, with what they refer to: 1 KiB of stack each.
 const DEPTH_MAX: usize = 1_000;
@@ -31,7 +31,8 @@ const PATTERN_STATE_COUNT_MAX: usize = 20_000;
 /// Between two looks at the clock.
 const STEPS_PER_LOOK: usize = 256;
 
-/// `schema` comes from `schema::prepare`. Text that is not JSON is no instance. `stop` ends the work with a timeout.
+/// `schema` comes from `schema::prepare`. Text that is not JSON is not an instance. `stop` ends the
+/// work with a timeout.
 pub fn fits(schema: &Value, text: &[u8], stop: &CancellationHandle) -> Outcome<bool> {
     let Ok(text) = std::str::from_utf8(text) else { return Ok(false) };
     let value = match read(text) {
@@ -50,7 +51,7 @@ pub fn fits(schema: &Value, text: &[u8], stop: &CancellationHandle) -> Outcome<b
 
 type Keywords = Map<String, Value>;
 
-/// What one text was asked.
+/// The state of one check of a text.
 struct Instance<'a> {
     root: &'a Value,
     stop: &'a CancellationHandle,
@@ -60,7 +61,7 @@ struct Instance<'a> {
     /// By what they were made from; `true`: it may match anywhere in a text.
     patterns: HashMap<(&'a str, bool), Regex>,
     decimals: HashMap<*const Value, Decimal>,
-    /// What a schema that was referred to said of a value; nothing while it is asked.
+    /// Answers of a referenced schema about a value; none while it is asked.
     answers: HashMap<(*const Value, *const Json<'a>), Option<bool>>,
     /// How often a schema was asked again of a value that it is being asked of.
     cycle_count: usize,
@@ -183,8 +184,8 @@ impl<'a> Instance<'a> {
         Ok(count)
     }
 
-    /// What was asked already is not asked again: the choices of a tree would double at each level. A
-    /// schema that needs its own answer for one has no text, as in a grammar.
+    /// Looks up a reference. An answer is kept, because the choices of a tree would double at each
+    /// level. A schema that needs its own answer for one has no text, as in a grammar.
     fn reference(&mut self, argument: &'a Value, value: &Json<'a>) -> Outcome<bool> {
         let target = match text_of(argument).strip_prefix("#/$defs/") {
             Some(name) => self.root.get("$defs").and_then(|definitions| definitions.get(name)),
@@ -261,7 +262,7 @@ impl<'a> Instance<'a> {
         argument: &'a Value,
         text: &str,
     ) -> Outcome<bool> {
-        // In draft 04 an exclusive bound is a flag beside the bound.
+        // In draft 04 an exclusive limit is a flag beside the limit.
         let bound = match (key, argument) {
             ("exclusiveMinimum", Value::Bool(true)) => beside.get("minimum"),
             ("exclusiveMaximum", Value::Bool(true)) => beside.get("maximum"),
@@ -290,7 +291,7 @@ impl<'a> Instance<'a> {
         })
     }
 
-    /// Of a number in the schema, which is the shortest one that reads as it.
+    /// The decimal of a number in the schema, which is the shortest one that reads as it.
     fn decimal(&mut self, value: &'a Value) -> &Decimal {
         self.decimals.entry(value).or_insert_with(|| Decimal::parse(&value.to_string()))
     }

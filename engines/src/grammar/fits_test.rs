@@ -1,4 +1,4 @@
-//! What fits a grammar: beside its masks, and beside what JSON Schema says.
+//! Compares `fits` with the masks of the grammar, and with the JSON Schema standard.
 
 use super::compile::Grammar;
 use super::tests::{

@@ -83,7 +83,7 @@ const IPV6: &str = concat!(
     "|(?:(?:[0-9a-fA-F]{1,4}:){0,6}[0-9a-fA-F]{1,4})?::",
 );
 const UUID: &str = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
-/// What stands between the brackets of a host.
+/// The text between the brackets of a host.
 macro_rules! ip_literal {
     () => {
         concat!(

@@ -1,7 +1,7 @@
-//! JSON as somebody wrote it: numbers keep their digits, and every member of an object is there, also
+//! JSON as it was written: numbers keep their digits, and every member of an object is there, also
 //! those that share a name.
 //!
-//! The reader that schemas are read with (serde_json) rounds numbers and keeps the last member of a name.
+//! The reader of schemas (serde_json) rounds numbers and keeps the last member of a name.
 
 use std::borrow::Cow;
 

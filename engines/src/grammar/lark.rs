@@ -1,9 +1,13 @@
 //! Lark grammars before the library reads them.
 //!
-//! Refused here, with their place: what asks for tokens by name instead of text; what the library
-//! cannot undo (a matcher rolls back); what it adds to Lark and cannot compute in bounded time, such as
-//! "and" and "not" of expressions; and what nests deeper than a parser should go. Schemas inside
-//! (`%json {...}`) are prepared as `schema.rs` does it.
+//! Four kinds of constructs are refused here, with their place:
+//! - those that ask for tokens by name instead of text,
+//! - those that the library cannot undo (a matcher rolls back),
+//! - additions to Lark that take the library unlimited time, such as "and" and "not" of
+//!   expressions,
+//! - and those that nest deeper than a parser should go.
+//!
+//! Schemas inside (`%json {...}`) are prepared as `schema.rs` does it.
 
 use super::schema::prepare;
 use super::source::{place, too_deep, NESTING_MAX};
@@ -11,9 +15,10 @@ use crate::boundary::{Failure, Outcome, Status};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Rules and terminals that name one another are compiled one inside the other, and so are brackets:
-/// at most so deep along any chain of names. A level takes 2.3 KiB of the stack of a compilation, and
-/// where errors collect backtraces (RUST_BACKTRACE) an error at this depth takes a second.
+/// Rules and terminals that name one another are compiled one inside the other, and so are
+/// brackets: at most so deep along any chain of names. A level takes 2.3 KiB of the stack of a
+/// compilation, and where errors collect backtraces (RUST_BACKTRACE) an error at this depth takes a
+/// second.
 const CHAIN_DEPTH_MAX: usize = 1_000;
 
 /// Attributes of a rule, `name[lazy]: ...`, that change what matches and can be undone.
@@ -111,7 +116,7 @@ impl<'a> Scan<'a> {
         if end != Some(0) && after.starts_with('[') {
             self.check_attributes(&after[1..])?;
         }
-        // What stands before a colon is being defined; all else belongs to the definition before.
+        // The name before a colon is being defined; all else belongs to the definition before.
         let begins = line.starts_with(|c: char| c.is_ascii_alphabetic() || "?!_".contains(c));
         if begins && line.contains(':') {
             let name = line.trim_start_matches(['?', '!']);

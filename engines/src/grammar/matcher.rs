@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Accepting again what a matcher has accepted takes at most as long as so many masks.
 const REPLAY_MASKS_MAX: u32 = 5;
 
-/// Of a text that is accepted as tokens: those of one part are found at once.
+/// The size of a part of a text that is accepted as tokens; those of one part are found at once.
 const TEXT_PART_BYTES: usize = 1_024;
 
 /// Whether the lexer of `parser`, which may be another matcher's too, has reached a limit or was left
@@ -42,7 +42,7 @@ pub struct Matcher {
     may_end: bool,
     /// No text can follow.
     is_complete: bool,
-    /// What its calls have added to what this process holds.
+    /// The bytes that its calls have added to the memory of this process.
     grown_bytes: isize,
     /// Why it can do nothing more.
     broken: Option<(Status, String)>,
@@ -166,7 +166,7 @@ impl Matcher {
         self.look()
     }
 
-    /// What may follow, after a step.
+    /// Looks up, after a step, what may follow.
     fn look(&mut self) -> anyhow::Result<()> {
         self.may_end = self.parser.is_accepting();
         if let Some(error) = self.parser.parser.get_error() {
@@ -209,7 +209,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// Leaves out tokens that would make a number too long, unless there are no others.
+    /// Leaves out tokens that would make a number too long, unless there are no other tokens.
     fn end_numbers(&self, words: &mut [u32]) {
         let bytes = |id: &u32| self.vocabulary.bytes(*id);
         let last = self.accepted.last().and_then(|id| bytes(id).last());

@@ -1,4 +1,4 @@
-//! Constrained decoding behind C functions: grammars that say which tokens may come next, by
+//! Constrained decoding through C functions: grammars that say which tokens may come next, by
 //! llguidance.
 //!
 //! `vocabulary.rs` is made once for a model. `compile.rs` makes a `Grammar` of a source, and
@@ -77,7 +77,7 @@ pub type EncodeCallback = unsafe extern "C" fn(
     capacity: usize,
 ) -> usize;
 
-/// What a vocabulary is made of; `quire_grammar_vocabulary_parts` in the header.
+/// The parts of a vocabulary; `quire_grammar_vocabulary_parts` in the header.
 #[repr(C)]
 pub struct VocabularyParts {
     tokens: *const Bytes,

@@ -1,9 +1,9 @@
-//! Where a number that is drawn must end.
+//! Limits the length of numbers that are drawn.
 //!
 //! JSON has no longest number, so a model that repeats a digit would write one until its tokens are
-//! spent. A mask therefore leaves out the tokens that would make a number longer than any reader keeps
-//! apart. It limits what is drawn and not what fits: `Matcher::accept` takes longer numbers, and where the
-//! schema wants nothing but more digits the mask stays as the grammar has it.
+//! spent. A mask therefore leaves out the tokens that would make a number longer than any reader
+//! keeps apart. It limits drawing and not fitting: `Matcher::accept` takes longer numbers. If the
+//! schema allows nothing but more digits, the mask stays as the grammar has it.
 
 /// Digits of a whole number: those of 64 bits, signed or not.
 const WHOLE_DIGITS_MAX: u32 = 20;
@@ -52,7 +52,7 @@ impl Begun {
         }
     }
 
-    /// The number that JSON ends with in the middle; none if it ends in a string or behind a value.
+    /// The number that the JSON so far ends within; none if it ends in a string or after a value.
     pub fn at_end_of<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<Begun> {
         let (mut is_string, mut is_escaped) = (false, false);
         let mut begun = None;

@@ -1,10 +1,10 @@
-//! How a thread that compiles shares the cores with what everybody waits for.
+//! Decides how a thread that compiles shares the cores with work that everybody waits for.
 //!
-//! It runs where no other thread wants the core, and gives way at once to one that does: a thread that
-//! is only nicer keeps the core from one that wakes up until the kernel's next tick, up to 4 ms, and
-//! whoever compiles in a loop would lengthen every step of a device that computes on these cores. Where
-//! all cores are always wanted that would take for ever; so after one compilation that got little, the
-//! next ones run like their caller.
+//! The thread runs when no other thread wants the core, and gives way at once to one that does. A
+//! thread that is only nicer keeps the core from one that wakes up until the kernel's next tick, up
+//! to 4 ms. A program that compiles in a loop would then lengthen every step of a device that
+//! computes on these cores. If all cores are always wanted, compiling that way would take forever.
+//! So after one compilation that got little time, the next ones run like their caller.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Whether the next compilation stands behind all other threads.
+    /// Whether the next compilation gives way to all other threads.
     pub fn stands_back(&self) -> bool {
         let less = |left: u32| left.checked_sub(1);
         self.like_caller_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err()
@@ -35,8 +35,8 @@ impl Pace {
     }
 }
 
-/// Of the calling thread, for good. Where somebody chose another policy for this process, or the
-/// system refuses, the thread stays as it is.
+/// Makes the calling thread give way to all other threads, for good. If this process already has
+/// another policy, or the system refuses, the thread stays as it is.
 pub fn stand_behind_all() {
     unsafe {
         if libc::sched_getscheduler(0) == libc::SCHED_OTHER {

@@ -45,7 +45,7 @@ const DIALECTS: [&str; 5] = [
 /// Up to here every integer is a number of its own in the library.
 const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Where in a schema: "#/properties/name".
+/// A place in a schema: "#/properties/name".
 #[derive(Clone)]
 struct Place(String);
 
@@ -84,12 +84,12 @@ const ALL_OF_COUNT_MAX: usize = 2_000;
 struct Walk<'a> {
     root: &'a Value,
     root_id: Option<&'a str>,
-    /// What a `$ref` names, by where it lies, and its number.
+    /// The targets of each `$ref`, by address, and their numbers.
     numbers: HashMap<*const Value, usize>,
     targets: Vec<(&'a Value, Place)>,
     name_pattern_count: usize,
     all_of_count: usize,
-    /// Of every `multipleOf`: digits, and how many of them are decimals.
+    /// The digits of every `multipleOf`, and how many of them are decimals.
     multiples: Vec<(u32, u32)>,
     /// Schemas are joined, so that one `multipleOf` can meet another, or itself.
     joins: bool,
@@ -288,7 +288,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Where nothing beside it evaluates anything in place, these are `additionalProperties` and
+    /// If no keyword beside them evaluates anything in place, these are `additionalProperties` and
     /// `items`.
     fn unevaluated(
         &mut self,
@@ -507,7 +507,7 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// What a keyword that looks at the instance itself becomes; none: it is left out.
+/// Translates a keyword that looks at the instance itself; none: it is left out.
 fn asserted(
     object: &Map<String, Value>,
     key: &str,

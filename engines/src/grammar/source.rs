@@ -1,4 +1,4 @@
-//! What can be refused before the library reads a source.
+//! Refuses sources before the library reads them.
 
 use super::lark;
 use super::schema;
@@ -15,7 +15,7 @@ pub const NESTING_MAX: usize = 128;
 pub struct Source {
     /// As the library may read it.
     pub grammar: TopLevelGrammar,
-    /// Of a JSON schema: what the library was given.
+    /// The schema that the library was given, if it is of a JSON schema.
     pub schema: Option<serde_json::Value>,
 }
 

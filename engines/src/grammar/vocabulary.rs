@@ -1,4 +1,5 @@
-//! What grammars know of a model: the bytes of its tokens, as a trie, and how it encodes a text.
+//! The part of a model that grammars know: the bytes of its tokens, as a trie, and how it encodes a
+//! text.
 
 use super::clock::Clock;
 use super::number::is_of_number;
@@ -216,8 +217,8 @@ impl Shared {
     }
 }
 
-/// What the trie holds of a token: nothing if no grammar can allow it. Grammars match UTF-8, in which
-/// the byte 0xFF cannot stand, and the library has another use for it.
+/// The bytes of a token in the trie: none if no grammar can allow it. Grammars match UTF-8, in
+/// which the byte 0xFF cannot stand, and the library has another use for it.
 unsafe fn word_of(bytes: Bytes) -> Vec<u8> {
     let bytes = bytes.as_slice();
     if bytes.len() > TOKEN_BYTES_MAX || bytes.contains(&TokTrie::SPECIAL_TOKEN_MARKER) {

@@ -66,7 +66,7 @@ pub enum StatementKind {
     Block(Scope),
     Break,
     Continue,
-    /// What needs a loader of templates, which no chat template has.
+    /// A statement that needs a loader of templates, which no chat template has.
     Refused(String),
 }
 

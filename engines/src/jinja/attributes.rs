@@ -69,7 +69,7 @@ const FLOAT_METHODS: &[&str] = &["as_integer_ratio", "conjugate", "fromhex", "he
 const ITERATOR_INTERNALS: &[&str] =
     &["close", "gi_code", "gi_frame", "gi_running", "gi_yieldfrom", "send", "throw"];
 
-/// What Python's `getattr` finds; `Err` for what the sandbox hides.
+/// The result of Python's `getattr`; `Err` if the sandbox hides the attribute.
 enum Found {
     Value(Value),
     Hidden,
@@ -270,7 +270,7 @@ pub fn get_attribute(run: &Run, value: &Value, name: &str) -> Result<Value> {
     }
 }
 
-/// What `attr` does: the attribute alone.
+/// The filter `attr`: the attribute alone.
 pub fn get_attribute_only(run: &Run, value: &Value, name: &str) -> Result<Value> {
     match find(run, value, name)? {
         Found::Value(found) => Ok(found),
@@ -326,7 +326,7 @@ fn subscript(value: &Value, index: &Value) -> Result<Option<Value>> {
     })
 }
 
-/// Where a slice begins, how it steps and how many items it takes.
+/// A slice: its start, its step, and how many items it takes.
 struct Cut {
     start: i128,
     step: i128,

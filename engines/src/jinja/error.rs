@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What went wrong, and the line of the template where it did.
+/// An error, and the line of the template that it is in.
 #[derive(Debug, Clone)]
 pub struct Error {
     pub message: String,

@@ -51,7 +51,7 @@ fn normalized(source: &str) -> String {
 struct Lexer<'s> {
     rest: &'s str,
     line: usize,
-    /// What was read last ended a line.
+    /// The last token ended a line.
     line_starts: bool,
     tokens: Vec<Placed>,
 }
@@ -328,7 +328,7 @@ fn exponent_end(bytes: &[u8], at: usize) -> Option<usize> {
     digits_end(bytes, at + 1 + usize::from(signed))
 }
 
-/// Where a float literal ends; an integer is none.
+/// The end of a float literal; an integer has none.
 fn float_end(bytes: &[u8]) -> Option<usize> {
     let whole = digits_end(bytes, 0)?;
     let fraction =

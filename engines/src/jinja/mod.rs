@@ -1,8 +1,9 @@
 //! Jinja with Python's values, as `transformers` sets it up for chat templates.
 //!
-//! Why an engine of our own: a prompt must be what Python's Jinja makes of it, and each character
-//! of it must be known to come from the template or from the request, however a template cuts,
-//! joins and formats. `text.rs` carries that origin; `budget.rs` bounds what a template may do.
+//! There are two reasons for an engine of our own. A prompt must be what Python's Jinja makes of
+//! it. And each character of it must be known to come from the template or from the request,
+//! however a template cuts, joins and formats. `text.rs` carries that origin; `budget.rs` limits
+//! the work of a template.
 
 pub mod ast;
 mod attributes;

@@ -153,7 +153,7 @@ impl Parser {
         result
     }
 
-    /// With `is_conditional` as given, and as before afterwards.
+    /// Runs `body` with `is_conditional` as given, and restores it after that.
     pub fn conditional<T>(
         &mut self,
         value: bool,
@@ -449,7 +449,7 @@ impl Parser {
         Ok(StatementKind::Print(values))
     }
 
-    /// What an assignment writes to: names, attributes of namespaces, and tuples of these.
+    /// Parses the target of an assignment: names, attributes of namespaces, and tuples of these.
     fn target(&mut self, ends: &[&str], with_attributes: bool) -> Result<Target> {
         let mut targets = Vec::new();
         let mut is_tuple = false;

@@ -46,7 +46,7 @@ impl Flags {
     }
 }
 
-/// Where the values come from: one after the other, or by name.
+/// The source of the values: one after the other, or by name.
 struct Values<'v> {
     run: &'v Run<'v>,
     all: &'v Value,

@@ -64,7 +64,8 @@ pub struct Run<'p> {
     pub program: &'p Program,
     pub budget: Budget,
     pub now_unix_seconds: i64,
-    /// What can hold itself: emptied at the end, so that nothing stays allocated.
+    /// Objects that can hold themselves: they are emptied at the end, so that nothing stays
+    /// allocated.
     frames: RefCell<Vec<Rc<Frame>>>,
     namespaces: RefCell<Vec<Rc<Namespace>>>,
     /// The bodies of filter blocks that are being filtered.
@@ -364,8 +365,8 @@ pub struct CallArguments {
     pub named: Vec<(String, Value)>,
 }
 
-/// What `loop` is in the body of a `for`. Items are taken one by one, because a test that filters
-/// them may depend on what the body has done so far.
+/// The value of `loop` in the body of a `for`. Items are taken one by one, because a test that
+/// filters them may depend on what the body has done so far.
 pub struct LoopState {
     source: Arc<For>,
     frame: Rc<Frame>,

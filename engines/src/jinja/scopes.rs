@@ -1,4 +1,4 @@
-//! Which names a scope hides from the scopes within it, as Jinja's compiler decides.
+//! Finds the names that a scope hides from the scopes within it, as Jinja's compiler does.
 //!
 //! A name that a scope sets before it reads it is the scope's own from the beginning: until it is
 //! set, it is undefined, even if the request gives a variable of that name. A name that the scope

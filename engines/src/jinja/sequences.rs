@@ -6,7 +6,7 @@ use super::run::Run;
 use super::text::Text;
 use super::value::Value;
 
-/// All items of what can be iterated over; an iterator is empty afterwards.
+/// All items of what can be iterated over; an iterator is empty after that.
 pub fn iterate(run: &Run, value: &Value) -> Result<Vec<Value>> {
     if let Some(items) = value.items() {
         run.budget.items(items.values.len())?;

@@ -127,7 +127,7 @@ pub fn rfind(budget: &Budget, text: &[Char], needle: &[Char]) -> Result<Option<u
     Ok(None)
 }
 
-/// What `str.isspace` and `\s` of Python's `re` take for white space.
+/// Whether `str.isspace` and `\s` of Python's `re` count it as white space.
 pub fn is_space(character: Char) -> bool {
     let value = code(character);
     letter(character).is_whitespace() || (0x1c..=0x1f).contains(&value)
@@ -230,7 +230,7 @@ pub fn is_cased(character: Char) -> bool {
     letter(character).is_lowercase() || letter(character).is_uppercase()
 }
 
-/// What `repr` shows as it is.
+/// Whether `repr` shows it as it is.
 pub fn is_printable(character: Char) -> bool {
     // Rust's own rule, which is Python's; the "a" keeps it from escaping combining marks.
     let shown: String = ['a', letter(character)].iter().collect();

@@ -83,8 +83,8 @@ fn is_title_letter(character: Char) -> bool {
 }
 
 fn is_decimal(character: char) -> bool {
-    // Of all numerals, those that count from zero in tens: each block begins at a multiple of its
-    // zero, which `to_digit` knows for ASCII and the table for the common scripts.
+    // Decimal digits are the numerals that count from zero in tens. Each block begins at its zero,
+    // which `to_digit` knows for ASCII and the table for the common scripts.
     character.is_ascii_digit()
         || [
             0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
@@ -467,7 +467,7 @@ fn split_right<'t>(
     parts.reverse();
     Ok(parts)
 }
-/// What one failed comparison of `split_right` is charged at most.
+/// The most that one failed comparison of `split_right` is charged.
 const CHARACTERS_COMPARED: usize = 1 << 10;
 
 fn words_left(text: &[Char], limit: usize) -> Vec<&[Char]> {

@@ -21,7 +21,7 @@ pub enum Value {
     Text(Text),
     List(Rc<Items>),
     Tuple(Rc<Items>),
-    /// What `groupby` yields: a pair whose parts have names.
+    /// The value that `groupby` yields: a pair whose parts have names.
     Group(Rc<Items>),
     Dict(Rc<Dict>),
     View(View, Rc<Items>),
@@ -61,7 +61,7 @@ pub struct Range {
 /// A Python iterator: what it yields is computed already, and can be taken once.
 pub struct Iterator {
     pub items: RefCell<VecDeque<Value>>,
-    /// What stopped the computation; it shows when the iteration gets there.
+    /// The error that stopped the computation; it shows when the iteration gets there.
     pub error: RefCell<Option<Error>>,
     pub type_name: &'static str,
     pub depth: u16,

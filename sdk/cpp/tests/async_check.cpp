@@ -1,5 +1,5 @@
 // A program for inferlets_test.cc: the coroutines of the SDK over the real wait of the host. It
-// sends one line that says what it saw; with --trap it misuses a Result behind that.
+// sends one line with its findings; with --trap it misuses a Result after that.
 #include "quire/quire.h"
 
 namespace {

@@ -50,7 +50,7 @@ Task<> parent() {
                                       limits.find("\nchild_count_max 64 0\n") != std::string::npos);
 }
 
-// What another program says, launched by its name.
+// Relays the output of another program, launched by its name.
 Task<> relay(std::string name) {
   Child child = co_await Child::launch({.program = name});
   co_await session::print("{} says: ", name);

@@ -12,7 +12,7 @@ namespace {
 
 using test::host;
 
-// Behind "?", "no" begins more probably than "yes", and "yes" is the more probable word.
+// After "?", "no" begins more probably than "yes", and "yes" is the more probable word.
 class ChooseTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -69,7 +69,7 @@ Task<> refusals(Context& context) {
   co_await refused("remove of a/b", co_await attempt(Context::remove("a/b")));
 }
 
-// Where the server keeps snapshots, what was saved is opened; otherwise each call says so.
+// If the server keeps snapshots, the saved one is opened; otherwise each call reports the lack.
 Task<> snapshots(Context& context, const Distribution& expected) {
   const Result<void> saved = co_await attempt(context.save("check", {.overwrite = true}));
   if (!saved.ok()) {

@@ -117,7 +117,7 @@ TEST_F(ContextEdit, WhatAStepThatWasDroppedWroteIsForgottenWithItsPage) {
   with_context("abc", [](Context& context) -> Task<> {
     {
       Generator generator = context.generate({});
-      co_await generator.next();  // And the step behind it is dropped.
+      co_await generator.next();  // The next step is dropped.
     }
     co_await context.release_working_pages(1);
     EXPECT_EQ(held_by(context), "|");
@@ -136,7 +136,7 @@ TEST_F(ContextEdit, HintsAndTheContextFlagReachTheHostAndOutliveABeginning) {
     context.user("one");
     co_await context.next_distribution();
     context.assistant("said otherwise");
-    co_await context.flush();  // Cannot go on behind the open answer.
+    co_await context.flush();  // The context cannot go on after the open answer.
     EXPECT_NE(context.handle(), before);
     const auto& held = host.contexts.at(context.handle());
     EXPECT_EQ(held.hint, static_cast<std::uint32_t>(ContextHint::Keep));
@@ -273,7 +273,7 @@ TEST_F(ContextEdit, SaveWhileALoopOfTheHostRunsKeepsWhatThereIs) {
   });
 }
 
-// What is known of an opened context are the tokens that came since.
+// The known tokens of an opened context are those that came since.
 TEST_F(ContextEdit, AnOpenedContextGoesOnBehindTokensThatItsProgramNeverSaw) {
   with_context("abcd", [](Context& context) -> Task<> {
     co_await context.save("s");
@@ -286,7 +286,7 @@ TEST_F(ContextEdit, AnOpenedContextGoesOnBehindTokensThatItsProgramNeverSaw) {
     co_await opened.flush();
     EXPECT_EQ(held_by(opened), "abcd\1uone\2\n\1a!!\2\n\1utwo\2\n|");
     co_await opened.rewind(10);
-    opened.user("three");  // Begun anew behind the snapshot's own tokens, in the same context.
+    opened.user("three");  // Begun anew after the snapshot's own tokens, in the same context.
     co_await opened.flush();
     EXPECT_EQ(held_by(opened), "abcd\1uone\2\n\1a!!\2\n\1utwo\2\n\1uthree\2\n|");
     co_await opened.rewind(2);

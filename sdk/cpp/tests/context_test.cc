@@ -12,7 +12,7 @@ namespace {
 using test::host;
 
 // The model of these tests writes down a script, whatever it was asked: token i of the answer is
-// the i-th byte behind the last byte 'a' of the context; then it ends the turn.
+// the i-th byte after the last byte 'a' of the context; then it ends the turn.
 class ContextTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -29,7 +29,7 @@ class ContextTest : public testing::Test {
     return {{token, 0.75f}, {'?', 0.25f}};
   }
 
-  // What the only context of the host holds, computed and queued, as text.
+  // The content of the host's only context, computed and queued, as text.
   static std::string held_text() {
     std::string out;
     for (const auto& [handle, context] : host.contexts) {

@@ -1,4 +1,4 @@
-// What the fake's model lacks: adapters and images.
+// The traits that the fake's model lacks: adapters and images.
 #include "fake_host.h"
 
 namespace quire::abi {

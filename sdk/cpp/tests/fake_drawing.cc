@@ -231,7 +231,7 @@ std::int32_t next_draws(std::int32_t generation, std::uint32_t count_min) {
     if (!loop.untaken.empty()) break;
     return host.made().back();  // The future of the step that failed.
   }
-  // What the program gets now; the rest is drawn already, and queued.
+  // The part that the program gets now; the rest is drawn already, and queued.
   std::size_t given = loop.untaken.size();
   if (loop.end == 0) given -= std::min<std::size_t>(given, host.run_ahead);
   std::string draws;

@@ -51,7 +51,7 @@ class FakeHost {
     std::string bytes;
   };
 
-  // What a server is asked, and what it answers.
+  // A request to a server, and its answer.
   struct HttpAsked {
     std::string method;
     std::string url;
@@ -156,8 +156,8 @@ class FakeHost {
   // where it refuses the request. Without it a template of the fake's own renders the turns.
   std::function<std::optional<std::string>(const Json& request)> render_chat;
 
-  // The grammars: which tokens may come after those that a matcher has accepted, none where the text
-  // is complete. Without it the model has no grammars.
+  // The grammars: which tokens may come after those that a matcher has accepted, none where the
+  // text is complete. Without it the model has no grammars.
   std::function<std::vector<std::uint32_t>(const std::string& source,
                                            const std::vector<std::uint32_t>& accepted)>
       allowed;
@@ -200,7 +200,7 @@ class FakeHost {
   std::uint64_t last_version = 0;
   std::map<std::int32_t, std::vector<std::uint32_t>> embed_texts;  // What an output has seen.
 
-  // The outside; without it no program reaches anybody.
+  // The outside; without it no program has a network.
   std::function<HttpAnswer(const HttpAsked&)> serve;
   std::map<std::int32_t, HttpExchange> exchanges;
 

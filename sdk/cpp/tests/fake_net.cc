@@ -85,7 +85,7 @@ std::int32_t finish_body(std::int32_t handle) {
 std::int32_t response_head(std::int32_t handle) {
   Exchange* exchange = find(handle);
   if (exchange == nullptr) return unknown();
-  if (!exchange->answer) return host.new_future();  // Nobody makes it ready.
+  if (!exchange->answer) return host.new_future();  // It is never made ready.
   return host.ready_future(head_bytes(*exchange->answer));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What a context holds, as text of one byte for each token: to the fake host, and to the program.
+// The content of a context, as text of one byte for each token: for the fake host, and for the
+// program.
 #include <string>
 
 #include "fake_host.h"

@@ -58,7 +58,7 @@ Task<> program(std::vector<std::string> arguments) {
   }
   co_await say("eight at once come each to its own", in_order);
   co_await say("one given up", co_await attempt(with_timeout(http::get(server + "/silent"), 20ms)));
-  // Their slots are free again.
+  // The slots of the exchanges are free again.
   for (int i = 0; i < 20; ++i) {
     const Result<http::Response> gone =
         co_await attempt(with_timeout(http::get(server + "/silent"), 1ms));

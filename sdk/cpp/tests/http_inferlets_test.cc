@@ -21,7 +21,7 @@ ProcessResult run_program(const std::string& module, const Words& flags, const W
   all.insert(all.end(), flags.begin(), flags.end());
   all.push_back("--");
   all.insert(all.end(), arguments.begin(), arguments.end());
-  // Whoever believes these goes nowhere.
+  // A client that obeys these proxies reaches nothing.
   return test::run_quire(all, {.environment = {{"http_proxy", "http://127.0.0.1:1/"},
                                                {"ALL_PROXY", "http://127.0.0.1:1/"}}});
 }

@@ -40,7 +40,7 @@ ProcessResult run_program(const std::string& name, const std::string& model, con
                          {.input = input});
 }
 
-// Of the messages in what `quire run --json` prints, by instance.
+// The messages of `quire run --json`, by instance.
 std::map<int, std::string> texts_of(const ProcessResult& result) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   std::map<int, std::string> texts;
@@ -59,7 +59,7 @@ std::string text_of(const std::string& name, const std::string& model, const Wor
       joined({"run", program(name), "--model", model, "--json", "--"}, arguments)))[0];
 }
 
-// What each instance of `quire run --each` sent, by its number.
+// The output of each instance of `quire run --each`, by its number.
 std::map<int, std::string> texts_of_each(const std::string& name, const std::string& model,
                                          const std::vector<Words>& launches) {
   const test::TemporaryFolder folder;
@@ -72,7 +72,7 @@ std::map<int, std::string> texts_of_each(const std::string& name, const std::str
   return texts;
 }
 
-// What `quire generate` answers with the same arguments.
+// The answer of `quire generate` to the same arguments.
 json generated(const std::string& model, const Words& arguments) {
   const ProcessResult result =
       test::run_quire(joined({"generate", "--model", model, "--json"}, arguments));
@@ -317,8 +317,8 @@ TEST(Inferlets, HelloNamesTheModel) {
   EXPECT_NE(result.out.find("pages of 16"), std::string::npos) << result.out;
 }
 
-// The acceptance of the whole path: ids equal the reference up to the first step at which two
-// tokens are nearly as probable (8-bit activations decide those otherwise).
+// The acceptance of the whole path. Ids equal the reference up to the first step at which two
+// tokens are nearly as probable; 8-bit activations decide such steps otherwise.
 TEST_F(InferletsTest, AnswersTheEightGoldenPrompts) {
   std::ifstream file(QUIRE_SOURCE_DIR "/tests/golden/smollm2.json");
   const json golden = json::parse(file);
@@ -359,13 +359,13 @@ std::vector<std::string> beam_texts(const std::string& model, const std::string&
   return texts;
 }
 
-// Its texts are not read back as the tokens that were drawn, so how probable they are is not asked.
+// The texts are not read back as the tokens that were drawn, so their probability is not asked for.
 TEST(Inferlets, OneBeamIsGreedyDecodingAndMoreFindAnotherText) {
   beam_texts(kTinyModel, "abc");
 }
 
-// A beam search may lose the way of greedy decoding and find nothing better, so a prompt is asked
-// where it gains 0.1 nats a token and more: rounding does not decide. How probable a text is the
+// A beam search may lose the way of greedy decoding and find nothing better. So the prompt is one
+// on which it gains 0.1 nats a token and more: rounding does not decide. How probable a text is the
 // model says itself (`quire eval`).
 TEST_F(InferletsTest, OneBeamIsGreedyDecodingAndMoreFindAMoreProbableText) {
   const std::string prompt = "Streams";

@@ -44,7 +44,7 @@ Generator generator_of(Context context) {
   // expected-error@-1 {{address of stack memory associated with parameter 'context' returned}}
 }
 
-// It looks alike, and is right.
+// The function looks alike, and is right.
 Generator generator_that_owns(Context context) {
   return std::move(context).generate();
 }
@@ -70,7 +70,7 @@ struct Speaker {
   }
   // expected-warning@*:* 1 {{this coroutine has a parameter that refers to a std::string or}}
 
-  // What is not a temporary, and what is no coroutine.
+  // Arguments that are not temporaries, and a function that is not a coroutine.
   Task<> adds(std::string& to, std::vector<std::string>* from, Context& context) const {
     to += from->front();
     context.user(to);

@@ -29,7 +29,7 @@ Result<void> say_refused(const char* what, const Result<T>& result) {
                        (result.ok() ? "taken" : abi::error_code_name(result.error().code)) + "\n");
 }
 
-// What may follow `token`, at the position behind the pages, which it sees.
+// The distribution after `token`, at the position after the pages, which it sees.
 Task<Distribution> behind(Queue queue, std::vector<std::int32_t> pages, std::uint32_t token) {
   const Embeds input = co_await Embeds::allocate(queue, 1);
   const Embeds output = co_await Embeds::allocate(queue, 1);
@@ -82,8 +82,8 @@ Task<> program(std::vector<std::string>) {
   Context plain = co_await context.fork();
   co_await plain.append(kNext);
   const Distribution expected = co_await plain.next_distribution(8);
-  // A token that is written nowhere stands behind the last page, and not in it as the context's
-  // next one: the order of its sums is another.
+  // A token that is written nowhere stands after the last page, and not in it as the context's next
+  // one: the order of its sums is another.
   const KvPages by_hand = co_await KvPages::allocate(queue, 3);
   co_await write(queue, by_hand, tokens);
   const Distribution read = co_await behind(queue, by_hand.handles(), kNext);

@@ -25,7 +25,7 @@ class ProgramsTest : public testing::Test {
  protected:
   void SetUp() override {
     host.reset();
-    // Counts through the letters and ends behind 'z'; less probable, it skips one.
+    // Counts through the letters and ends after 'z'; less probable, it skips one.
     host.next = [](const std::vector<std::uint32_t>& seen) {
       const std::uint32_t next = seen.back() < 'a' || seen.back() > 'z' ? 'a' : seen.back() + 1;
       return std::vector<std::pair<std::uint32_t, float>>{{next > 'z' ? 2 : next, 0.6f},
@@ -39,7 +39,7 @@ class ProgramsTest : public testing::Test {
     for (const std::string& each : host.sent) all += each;
     return all;
   }
-  // What `program` sends when it is given these arguments.
+  // The output of `program` for these arguments.
   static std::string sent_by(std::int32_t (*program)(), std::vector<std::string> arguments) {
     host.sent.clear();
     host.arguments = std::move(arguments);
@@ -55,7 +55,7 @@ TEST_F(ProgramsTest, BothFormsOfTextCompletionStreamTheSameText) {
     EXPECT_EQ(sent_by(program, {"--prompt", "u", "--max-tokens", "2"}), "vw");
     EXPECT_EQ(sent_by(program, {"--prompt", "a", "--stop", "fg"}), "bcde");
     EXPECT_EQ(sent_by(program, {"--prompt", "x", "--chat", "--system", "s", "--max-tokens", "3"}),
-              "bcd");  // Behind the 'a' with which an answer begins.
+              "bcd");  // After the 'a' with which an answer begins.
   }
 }
 
@@ -162,7 +162,7 @@ TEST_F(ProgramsTest, HelloNamesItsModels) {
 }
 
 TEST_F(ProgramsTest, BestOfNGivesTheMostProbableOfItsAnswers) {
-  // What each seed gives alone, and how probable that is.
+  // The text of each seed alone, and its probability.
   host.next = [](const std::vector<std::uint32_t>& seen) {
     using Next = std::vector<std::pair<std::uint32_t, float>>;
     if (seen.back() == 'a') return Next{{'x', 0.4f}, {'y', 0.35f}, {'z', 0.25f}};
@@ -189,7 +189,7 @@ TEST_F(ProgramsTest, TreeOfThoughtFollowsTheStepsThatTheModelJudgesBest) {
     const std::string text(seen.begin(), seen.end());
     const std::size_t turn = text.rfind('\1');
     const std::string asked = text.substr(text.rfind('\1', turn - 1));
-    const std::string written = text.substr(turn + 2);  // Behind the role's letter.
+    const std::string written = text.substr(turn + 2);  // After the role's letter.
     if (asked.starts_with("\1uTake")) {
       return written.empty() ? Next{{'b', 0.6f}, {'g', 0.4f}} : Next{{2, 1.0f}};
     }
@@ -211,7 +211,7 @@ TEST_F(ProgramsTest, TreeOfThoughtFollowsTheStepsThatTheModelJudgesBest) {
   EXPECT_EQ(sent_by(&run_tree_of_thought, {"why?", "--depth", "2", "--width", "6"}), "Y");
 }
 
-// Behind 'a', 'b' is more probable than 'c'; two tokens are more probable by way of 'c'.
+// After 'a', 'b' is more probable than 'c'; two tokens are more probable by way of 'c'.
 TEST_F(ProgramsTest, BeamSearchFindsATextThatGreedyDecodingMisses) {
   host.next = [](const std::vector<std::uint32_t>& seen) {
     using Next = std::vector<std::pair<std::uint32_t, float>>;

@@ -101,7 +101,7 @@ Task<std::vector<std::uint32_t>> by_drafts(Context& prompt, SamplerOptions optio
   co_return tokens;
 }
 
-// A grammar holds whoever draws, and gives the same.
+// A grammar holds for the loop of the host and of the program, and both give the same.
 Task<> grammars(Context& prompt) {
   const Grammar grammar =
       co_await Grammar::regex(prompt.model(), "[a-z]{3}, which is why he said [a-z]{1,12}\\.");

@@ -61,7 +61,7 @@ Task<> go_on(serve::Request, serve::Response response) {
   co_await runtime::set_result("done");
 }
 
-// What the client sent, in a header of the response.
+// Sends the client's text back, in a header of the response.
 Task<> send_back(serve::Request request, serve::Response response) {
   co_await response.send(200, "hello", {{"x-user", co_await request.body()}});
 }

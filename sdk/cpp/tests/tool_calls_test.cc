@@ -71,7 +71,7 @@ const std::vector<Written>& answers() {
        R"(Now: <tools>{"type": "function", "function": {"name": "add", "description": "Adds.", )"
        R"("parameters": {"type": "object"}}}</tools>{"name": "add", "arguments": {}})",
        "Now:", "add{}"},
-      // What cannot be read.
+      // Calls that cannot be read.
       {"hermes", "<tool_call>\n{\"name\": \"add\", \"argu", "",
        "!JSON: '\"' expected at line 1, byte 22"},
       {"hermes", "<tool_call>\n{'name': 'add'}\n</tool_call>", "",
@@ -162,7 +162,7 @@ TEST(ToolCallsTest, ControlCharactersInTextsOfACallAreReadAsTheyAre) {
       R"(add{"t":"a\nb"})");
   const std::string inner = R"({"name": "add", "arguments": "{\"t\": \"a\nb\"}"})";
   EXPECT_EQ(text_of(reader_of("hermes").read(inner).calls), R"(add{"t":"a\nb"})");
-  // Elsewhere, and after a backslash, they are no JSON.
+  // Elsewhere, and after a backslash, they are not JSON.
   for (const char* answer : {"{\"name\":\x01 \"add\", \"arguments\": {}}",
                              "{\"name\": \"add\", \"arguments\": {\"t\": \"a \\\n b\"}}"}) {
     EXPECT_EQ(reader_of("hermes").read(answer).calls.size(), 0u);

@@ -40,7 +40,7 @@ class ToolFormTest : public testing::Test {
   }
 };
 
-// What differs, for a message.
+// The form as text, for a message.
 std::string text_of(const CallForm& form) {
   JsonWriter json;
   json.begin_array().number(static_cast<int>(form.kind));

@@ -1,6 +1,6 @@
 #pragma once
-// Chat templates with tools, as published models bring them; each renders a request for the fake host.
-// What a template refuses, it renders as nothing. "<|end|>" is the token that ends a turn.
+// Chat templates with tools, as published models bring them; each renders a request for the fake
+// host. What a template refuses, it renders as nothing. "<|end|>" is the token that ends a turn.
 #include <optional>
 #include <string>
 
@@ -10,7 +10,7 @@ namespace quire::test {
 
 using Rendered = std::optional<std::string>;
 
-// Hermes, Qwen 2.5 and many others.
+// Hermes, Qwen 2.5 and many more.
 inline Rendered render_hermes(const Json& request) {
   std::string out;
   const Json messages = request["messages"];

@@ -52,7 +52,7 @@ class ToolTest : public testing::Test {
            "}\n</tool_call>";
   }
 
-  // What came of a conversation with the question "q"; `text` and `conversation` are filled in.
+  // The outcome of a conversation with the question "q"; `text` and `conversation` are filled in.
   Result<void> answered(ToolOptions options = {}, GenerateOptions generate = {.max_tokens = 500}) {
     answer = {};
     shown.clear();
@@ -69,7 +69,7 @@ class ToolTest : public testing::Test {
     };
     return run(program());
   }
-  // What the model read after its first call.
+  // The text that the model read after its first call.
   std::string response() const {
     const std::size_t begin = conversation.find("<tool_response>\n");
     if (begin == std::string::npos) return "";

@@ -1,4 +1,5 @@
-// What AnswerReader gives of calls that it cannot read, and how a model is told of tools.
+// Tests of AnswerReader's output for calls that it cannot read, and of the description of tools for
+// a model.
 #include <gtest/gtest.h>
 
 #include "quire/tool_calls.h"

@@ -7,9 +7,9 @@ use crate::{Error, ErrorCode, Json, Result};
 /// "tool".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatMessage {
-    /// Who says it.
+    /// The speaker.
     pub role: String,
-    /// What.
+    /// The text.
     pub content: String,
     /// Further members, as JSON without braces: `"name":"add"`.
     pub more: String,
@@ -22,7 +22,7 @@ impl ChatMessage {
     }
 }
 
-/// What `tokenize-chat` takes.
+/// Writes the argument of `tokenize-chat`.
 pub(crate) fn chat_request(messages: &[ChatMessage], answer_next: bool, tools: &str) -> String {
     let turns: Vec<String> = messages
         .iter()

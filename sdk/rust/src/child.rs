@@ -20,22 +20,22 @@ pub enum ChildEndKind {
 pub struct ChildEnd {
     /// How.
     pub kind: ChildEndKind,
-    /// Of a child that finished.
+    /// The exit code of a child that finished.
     pub exit_code: i32,
-    /// What it set last (`runtime::set_result`).
+    /// The result that it set last (`runtime::set_result`).
     pub result: String,
     /// Why it ended, where it did not finish.
     pub message: String,
 }
 
-/// What is launched.
+/// The program to launch, and its share.
 #[derive(Clone, Debug)]
 pub struct ChildOptions {
     /// A name that the server has; empty: this program.
     pub program: String,
     /// The words of its command line.
     pub arguments: Vec<String>,
-    /// Of what this program has left, 1 to 100.
+    /// The share of this program's remaining limits, 1 to 100.
     pub share_percent: u32,
 }
 

@@ -10,29 +10,29 @@ const READ_COUNT_MAX: usize = 256; // Embeds of one read.
 /// How probable a text is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// Of the whole text, in nats.
+    /// The log-probability of the whole text, in nats.
     pub log_probability: f64,
     /// How many tokens it has.
     pub token_count: u32,
 }
 
 impl Score {
-    /// Of a token of it.
+    /// The mean log-probability of its tokens.
     pub fn mean_log_probability(&self) -> f64 {
         self.log_probability / f64::from(self.token_count)
     }
 }
 
-/// Which of several texts the model would rather write.
+/// The text of several that the model would rather write.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The most probable text; the first of several that are alike.
     pub index: usize,
-    /// What there was to choose.
+    /// The texts to choose from.
     pub texts: Vec<String>,
-    /// Of each text.
+    /// The score of each text.
     pub scores: Vec<Score>,
-    /// Of each text, among these: they add up to 1.
+    /// The probability of each text, among these: they add up to 1.
     pub probabilities: Vec<f64>,
 }
 
@@ -53,8 +53,8 @@ impl Context {
         score_of(fork, tokens).await
     }
 
-    /// Which of `texts` the model would rather write next, each as a whole. Nothing is appended; all of them are
-    /// computed side by side, in forks.
+    /// The text that the model would rather write next, each as a whole. Nothing is appended; all
+    /// of them are computed side by side, in forks.
     pub async fn choose<T: Into<String>>(
         &mut self,
         texts: impl IntoIterator<Item = T>,
@@ -99,8 +99,8 @@ async fn tokens_to_score(model: &Model, text: &str) -> Result<Vec<u32>> {
     Ok(tokens)
 }
 
-/// The log-probability of `tokens` behind a fork of what is computed. It reads all of them but the last, and
-/// has an output for each.
+/// The log-probability of `tokens` after a fork of a computed context. It reads all of them but the
+/// last, and has an output for each.
 async fn score_of(mut fork: Context, tokens: Vec<u32>) -> Result<Score> {
     let queue = fork.queue().clone();
     let first = Embeds::allocate(&queue, 1)?;
@@ -133,7 +133,7 @@ async fn score_of(mut fork: Context, tokens: Vec<u32>) -> Result<Score> {
             HostFuture::new(call, to_numbers)
         })
         .collect();
-    gather(passes).await?; // The error of a pass says more than that of what is read behind it.
+    gather(passes).await?; // The error of a pass says more than that of a read after it.
     let nats: f64 = gather(reads).await?.iter().flatten().map(|each| f64::from(*each)).sum();
     Ok(Score { log_probability: nats, token_count: host::count(&tokens) })
 }

@@ -43,7 +43,7 @@ impl Counters {
     }
 }
 
-/// What may follow: the most probable tokens, falling.
+/// The most probable next tokens, falling.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
     /// Each with its share of the full softmax.
@@ -73,16 +73,16 @@ pub(crate) fn to_numbers(bytes: &[u8]) -> Result<Vec<f32>> {
     record.end(numbers)
 }
 
-/// What a program knows of the time when nobody holds a context's pages.
+/// A program's hint for the time when a context's pages are no longer held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextHint {
     /// Nothing.
     Nothing,
-    /// It will go on.
+    /// The context will go on.
     WillResume,
-    /// It is done with them.
+    /// The program is done with the pages.
     Done,
-    /// They are wanted again within that time; an hour at most counts.
+    /// The pages are wanted again within that time; an hour at most counts.
     Keep(Duration),
     /// Many will share them as a prefix.
     SharedPrefix,
@@ -110,7 +110,7 @@ impl Default for SaveOptions {
 /// A saved context.
 #[derive(Clone, Debug)]
 pub struct SnapshotInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Milliseconds since 1970.
     pub created_unix_ms: u64,
@@ -157,9 +157,9 @@ impl SnapshotList {
 /// A fork, and what it generated.
 #[derive(Debug)]
 pub struct Branch {
-    /// Where the text goes on.
+    /// The context in which the text goes on.
     pub context: Context,
-    /// What was generated.
+    /// The generated answer.
     pub answer: Generation,
 }
 
@@ -178,8 +178,8 @@ pub struct Context {
     tokens: Vec<u32>,
     unknown_token_count: u32, // Before those in `tokens`.
     pub(crate) turns: Turns,
-    /// The host may have queued tokens that nobody wants any more: it has so many for certain, and those of
-    /// `tokens` behind them are not sent yet.
+    /// The host may have queued tokens that are not wanted any more. It has so many for certain,
+    /// and the further ones of `tokens` are not sent yet.
     known_count: Option<u32>,
     beyond_context: bool,
     hint: (u32, u32),
@@ -222,7 +222,7 @@ impl Context {
     pub fn of(model: &Model) -> Result<Context> {
         Context::in_queue(model, &Queue::create(model, Priority::Normal)?)
     }
-    /// One whose commands take turns with others in that queue.
+    /// A context whose commands take turns with those of other contexts in that queue.
     pub fn in_queue(model: &Model, queue: &Queue) -> Result<Context> {
         let handle = Handle::of_call(unsafe { raw::context::create(queue.handle()) })?;
         Ok(Context::with_handle(model, queue, handle))
@@ -242,7 +242,7 @@ impl Context {
         }
     }
 
-    /// Queues tokens behind what is there.
+    /// Queues tokens after what is there.
     pub fn append(&mut self, tokens: &[u32]) -> Result<()> {
         if self.known_count.is_some() {
             self.tokens.extend_from_slice(tokens); // settle() sends them.
@@ -287,7 +287,8 @@ impl Context {
     pub fn messages(&self) -> &[ChatMessage] {
         &self.turns.messages
     }
-    /// What the model may call: a JSON array, which its template writes into the conversation.
+    /// Offers tools that the model may call: a JSON array, which its template writes into the
+    /// conversation.
     pub fn offer_tools(&mut self, tools: impl Into<String>) {
         self.turns.is_cut |= self.turns.rendered_count > 0; // Its turns were written without them.
         self.turns.tools = tools.into();
@@ -324,7 +325,7 @@ impl Context {
             unsafe { raw::output::get_next_dist(self.queue.handle(), embed, top_k) },
             Distribution::decode,
         );
-        passed.await?; // Its error says more than that of what is read behind it.
+        passed.await?; // The error of the pass says more than that of a read after it.
         next.await
     }
     /// The same, as the logits of the whole vocabulary, in the order of ids.
@@ -371,8 +372,8 @@ impl Context {
         self.forget_tokens(self.token_count() - count.min(self.token_count()), self.token_count());
         Ok(counters)
     }
-    /// Goes back to `length` tokens, over committed pages too; what is queued behind them goes. `out-of-range`
-    /// when there are fewer.
+    /// Goes back to `length` tokens, over committed pages too; what is queued after them goes.
+    /// `out-of-range` when there are fewer.
     pub async fn rewind(&mut self, length: u32) -> Result<Counters> {
         self.settle()?;
         let call = unsafe { raw::context::rewind(self.handle(), length) };
@@ -410,7 +411,8 @@ impl Context {
         Inner { context: RefCell::new(self) }
     }
 
-    /// What this program knows of the time when nobody holds the context's pages; the last word counts.
+    /// Sets the program's hint for the time when the context's pages are no longer held; the latest
+    /// hint counts.
     pub fn hint(&mut self, hint: ContextHint) -> Result<()> {
         let (kind, seconds) = match hint {
             ContextHint::Nothing => (0, 0),
@@ -548,11 +550,11 @@ impl Context {
     pub fn token_count(&self) -> u32 {
         self.unknown_token_count + self.tokens.len() as u32
     }
-    /// Its model.
+    /// The context's model.
     pub fn model(&self) -> &Model {
         &self.model
     }
-    /// Its queue.
+    /// The context's queue.
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
@@ -578,11 +580,11 @@ impl Context {
             *known += 1;
         }
     }
-    /// From now on the host may have more tokens than the program is told of.
+    /// From now on the host may have more tokens than the program knows.
     pub(crate) fn begin_loop(&mut self) {
         self.known_count = Some(self.token_count());
     }
-    /// The host has exactly the tokens that the program was told of.
+    /// The host has exactly the tokens that the program knows.
     pub(crate) fn end_loop(&mut self) {
         if self.known_count == Some(self.token_count()) {
             self.known_count = None;
@@ -597,7 +599,7 @@ impl Context {
         self.append(&unsent)
     }
 
-    /// Those that are known of the tokens [begin, end).
+    /// The known ones of the tokens [begin, end).
     fn tokens_between(&self, begin: u32, end: u32) -> Vec<u32> {
         let last = end.min(self.token_count());
         let first = begin.max(self.unknown_token_count);
@@ -608,7 +610,7 @@ impl Context {
             ..(last - self.unknown_token_count) as usize]
             .to_vec()
     }
-    /// The context holds tokens [begin, end) no more; those behind moved up.
+    /// The context holds tokens [begin, end) no more; those after them moved up.
     fn forget_tokens(&mut self, begin: u32, end: u32) {
         if begin >= end {
             return;
@@ -655,7 +657,8 @@ impl Context {
         self.turns.is_cut = false;
         Ok(())
     }
-    /// It ends with a turn that is to be answered, without the beginning of an answer.
+    /// Whether the context ends with a turn that is to be answered, without the beginning of an
+    /// answer.
     fn awaits_answer(&self) -> bool {
         let last = self.turns.messages.last();
         last.is_some_and(|each| each.role != "assistant")
@@ -759,7 +762,8 @@ impl Context {
         Ok(context)
     }
 
-    /// Where the note cannot be read, the tokens are not known, and the next turn begins another conversation.
+    /// Restores the turns. If the note cannot be read, the tokens are not known, and the next turn
+    /// begins another conversation.
     fn restore_conversation(&mut self, name: &str, note: &[u8]) {
         const HINT_MAX: u32 = 4;
         let fits = |note: &ConversationNote| {
@@ -842,7 +846,7 @@ impl Inner<'_> {
     ) -> Result<Counters> {
         let mut context = self.context.borrow_mut();
         context.settle()?;
-        // What is written now: a step that was dropped may have gone on unseen.
+        // The tokens that are written now: a step that was dropped may have gone on unseen.
         let before = context.edit(raw::context::truncate, 0)?;
         let after = context.edit(call, count)?;
         context.forget_tokens(after.seq_len, before.seq_len);

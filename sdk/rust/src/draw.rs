@@ -8,7 +8,7 @@ use crate::{Error, Model, Result};
 pub struct LogitBias {
     /// The token.
     pub token: u32,
-    /// What is added.
+    /// The number that is added to its logit.
     pub bias: f32,
 }
 
@@ -135,7 +135,7 @@ impl DrawRule {
 pub struct TokenProbability {
     /// The token.
     pub token: u32,
-    /// Of the full softmax, before rule and grammar.
+    /// The probability in the full softmax, before rule and grammar.
     pub probability: f32,
 }
 

@@ -1,4 +1,4 @@
-//! What a call that failed says.
+//! The error of a call.
 use crate::raw::{self, ErrorCode};
 use std::fmt;
 
@@ -6,13 +6,13 @@ use std::fmt;
 /// message that says what, which and how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Which kind of error it is; its number is the exit code of a program that ends with it.
+    /// The kind of error; its number is the exit code of a program that ends with it.
     pub code: ErrorCode,
-    /// What went wrong, for people.
+    /// The message for people.
     pub message: String,
 }
 
-/// What most calls of this crate give.
+/// The result of most calls of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -30,7 +30,7 @@ impl Error {
         Error::new(ErrorCode::Internal, format!("{what} in {bytes} bytes"))
     }
 
-    /// Of a call that returned `number`, which is negative.
+    /// The error of a call that returned `number`, which is negative.
     pub(crate) fn of_call(number: i64) -> Error {
         Error { code: ErrorCode::of_number((-number) as i32), message: last_error_message() }
     }

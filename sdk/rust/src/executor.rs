@@ -1,8 +1,8 @@
 //! Runs the futures of a program: all that can go on, then one wait for the host.
 //!
-//! The program has one thread. Its first future is [`block_on`]'s; [`spawn`] adds others. A future of the
-//! host (`HostFuture`) that is not ready leaves its handle and its waker here. While nothing can go on, the
-//! program waits for any of the handles, which parks it in the server.
+//! The program has one thread. Its first future is [`block_on`]'s; [`spawn`] adds more. A future of
+//! the host (`HostFuture`) that is not ready leaves its handle and its waker here. While nothing
+//! can go on, the program waits for any of the handles, which parks it in the server.
 use crate::raw::{self, ErrorCode};
 use crate::Error;
 use std::cell::{Cell, RefCell};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Somebody's interest in a future of the host.
+/// A waker that waits for a future of the host.
 pub(crate) struct Interest {
     future: i32,
     is_ready: Cell<bool>,
@@ -231,7 +231,7 @@ impl<T> Future for Task<T> {
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        // Its locals go outside of the borrow: they may drop tasks of their own.
+        // The task is dropped outside of the borrow: its locals may drop tasks of their own.
         let task = LOOP.with(|each| each.tasks.borrow_mut().remove(&self.id));
         drop(task);
     }

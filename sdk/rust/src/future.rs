@@ -24,8 +24,8 @@ pub struct HostFuture<T> {
 }
 
 impl<T> HostFuture<T> {
-    /// Of what a call of [`raw`] returned: a future, or minus an error code. `decode` reads the bytes
-    /// of the result.
+    /// Takes the value that a call of [`raw`] returned: a future, or minus an error code. `decode`
+    /// reads the bytes of the result.
     pub fn new(returned: i32, decode: Decode<T>) -> HostFuture<T> {
         let (future, error) = if returned >= 0 {
             (Some(returned), None)
@@ -137,7 +137,7 @@ pub(crate) fn to_u32(bytes: &[u8]) -> Result<u32> {
     let number = record.u32()?;
     record.end(number)
 }
-/// A handle that a future gives; it is nobody's until it is taken.
+/// A handle that a future gives; it has no owner until it is taken.
 pub(crate) fn to_handle(bytes: &[u8]) -> Result<crate::host::Handle> {
     to_u32(bytes).map(|number| crate::host::Handle::new(number as i32))
 }
@@ -148,7 +148,7 @@ pub fn sleep(duration: Duration) -> HostFuture<()> {
     HostFuture::new(unsafe { raw::runtime::sleep(nanoseconds) }, nothing)
 }
 
-/// What `future` gives, or the error `timeout` when it is not done in time; then it is dropped.
+/// The value of `future`, or the error `timeout` when it is not done in time; then it is dropped.
 pub async fn with_timeout<T>(
     future: impl Future<Output = Result<T>>,
     limit: Duration,
@@ -265,7 +265,7 @@ where
     .await
 }
 
-/// What several futures that run side by side give, in their order, when all are done.
+/// Runs several futures side by side. Gives their values, in their order, when all are done.
 pub async fn when_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut all = SideBySide::new(futures);
     let mut values: Vec<Option<F::Output>> = all.futures.iter().map(|_| None).collect();

@@ -26,7 +26,7 @@ pub struct GenerateOptions {
     pub top_p: f64,
     /// 0 to 1: among tokens of at least this share of the most probable one; 0: among all.
     pub min_p: f64,
-    /// Divides positive logits of tokens that came, multiplies others.
+    /// Divides positive logits of tokens that came, and multiplies negative ones.
     pub repetition_penalty: f64,
     /// Subtracted from the logit of each token that came.
     pub presence_penalty: f64,
@@ -132,9 +132,9 @@ impl FinishReason {
 pub struct Piece {
     /// The token.
     pub token: u32,
-    /// Of the full softmax, before temperature and the like.
+    /// The probability in the full softmax, before temperature and the like.
     pub probability: f32,
-    /// What may be shown now.
+    /// The text that may be shown now.
     pub text: String,
     /// The grammar left no choice.
     pub is_forced: bool,
@@ -142,23 +142,23 @@ pub struct Piece {
     pub top: Vec<TokenProbability>,
 }
 
-/// What was generated.
+/// The answer of a generation.
 #[derive(Clone, Debug)]
 pub struct Generation {
     /// Without the token that ended it.
     pub tokens: Vec<u32>,
-    /// What was shown.
+    /// The text that was shown.
     pub text: String,
     /// Why it ended.
     pub finish_reason: FinishReason,
-    /// Of all tokens that were drawn, with the one that ended it, in nats.
+    /// The log-probability of all drawn tokens, with the one that ended it, in nats.
     pub log_probability: f64,
     /// How many were.
     pub drawn_count: u32,
 }
 
 impl Generation {
-    /// Of a token; 0 where none was drawn.
+    /// The mean log-probability of a token; 0 if none was drawn.
     pub fn mean_log_probability(&self) -> f64 {
         if self.drawn_count == 0 {
             0.0
@@ -168,7 +168,7 @@ impl Generation {
     }
 }
 
-/// What a function that shows text may return.
+/// A value that a function that shows text may return.
 pub trait Shown {
     /// An error ends the generation.
     fn shown(self) -> Result<()>;
@@ -186,7 +186,7 @@ impl Shown for Result<()> {
 
 type Draft = Box<dyn FnMut(&Context) -> Vec<u32>>;
 
-/// Where tokens come from.
+/// The source of tokens.
 enum Source {
     /// Not begun.
     Nothing,
@@ -281,11 +281,12 @@ impl<'a> Generator<'a> {
         std::mem::replace(&mut self.answer, empty)
     }
 
-    /// What was generated so far.
+    /// The answer that was generated so far.
     pub fn answer(&self) -> &Generation {
         &self.answer
     }
-    /// What it goes on with. While the loop of the host runs, the host may have drawn more than the context says.
+    /// The context that it goes on with. While the loop of the host runs, the host may have drawn
+    /// more tokens than the context has.
     pub fn context(&self) -> &Context {
         self.context
     }
@@ -364,7 +365,7 @@ impl<'a> Generator<'a> {
             is_forced: false,
             top: Vec::new(),
         });
-        // What the piece had is not in the answer yet.
+        // The text of the piece is not in the answer yet.
         self.answer.text += &piece.text;
         piece.text += &held;
         self.answer.text += &held;
@@ -375,7 +376,7 @@ impl<'a> Generator<'a> {
     /// Ends it; the text that was held back.
     fn close(&mut self) -> String {
         self.is_closed = true;
-        // What was drawn and not given is taken back before the context is used again.
+        // Tokens that were drawn and not given are taken back before the context is used again.
         let is_whole = self.end != DrawEnd::None && self.pending.is_empty();
         self.source = Source::Nothing;
         if is_whole {

@@ -1,13 +1,14 @@
-//! What a text must look like.
+//! Grammars: the form that a text must have.
 use crate::future::{to_handle, to_u32};
 use crate::host::{self, Handle};
 use crate::raw;
 use crate::{HostFuture, Model, Result};
 use std::rc::Rc;
 
-/// What a text must look like: a JSON schema, a regular expression or a grammar in Lark's notation, compiled
-/// for one model. Copies are the same one. A generation under a grammar draws only tokens with which the text
-/// can still become one of its texts, and ends where nothing may follow.
+/// The form that a text must have: a JSON schema, a regular expression or a grammar in Lark's
+/// notation, compiled for one model. Copies are the same one. A generation under a grammar draws
+/// only tokens with which the text can still become one of its texts, and ends where nothing may
+/// follow.
 ///
 /// `invalid-argument` says where the source is wrong and why, `not-supported` what is not supported.
 #[derive(Clone, Debug)]
@@ -42,7 +43,7 @@ impl Grammar {
         Ok(Grammar { handle: Rc::new(handle) })
     }
 
-    /// Whether `text` is one of its texts as a whole, whoever wrote it.
+    /// Whether `text` is one of its texts as a whole, also if no model wrote it.
     pub async fn fits(&self, text: &str) -> Result<bool> {
         let call = unsafe {
             raw::constraint::fits(self.handle.get(), text.as_ptr(), host::count(text.as_bytes()))

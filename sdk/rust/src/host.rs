@@ -1,4 +1,5 @@
-//! What every call of the host needs: handles that are given back, and results that are checked.
+//! Common parts of all calls of the host: handles that are given back, and results that are
+//! checked.
 use crate::raw;
 use crate::{Error, Result};
 
@@ -24,7 +25,7 @@ impl Drop for Handle {
     }
 }
 
-/// What a call returned: a value, or minus an error code with a message to fetch.
+/// Checks the value that a call returned: a result, or minus an error code with a message to fetch.
 pub(crate) fn checked(returned: i32) -> Result<u32> {
     u32::try_from(returned).map_err(|_| Error::of_call(returned.into()))
 }

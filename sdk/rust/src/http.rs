@@ -7,7 +7,7 @@ use crate::{Error, ErrorCode, HostFuture, Result};
 /// A header: its name, in lower case where it comes from a server, and its value.
 pub type Header = (String, String);
 
-/// The beginning of a response. A status of 400 and more is no error.
+/// The beginning of a response. A status of 400 and more is not an error.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     /// The status, as 200.
@@ -43,14 +43,14 @@ impl Head {
 /// A whole response.
 #[derive(Clone, Debug, Default)]
 pub struct Response {
-    /// Its beginning.
+    /// The beginning.
     pub head: Head,
-    /// Its body.
+    /// The body.
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// The body as text; what is no UTF-8 becomes U+FFFD.
+    /// The body as text; bytes that are not UTF-8 become U+FFFD.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -74,8 +74,9 @@ pub(crate) fn read_header_lines(lines: &str) -> Option<Vec<Header>> {
         .collect()
 }
 
-/// As the interface takes them. It has lines, so a line end in a value would begin another header, which somebody
-/// else may have chosen: that is `invalid-argument`, as is a name that is no token.
+/// Writes headers as the interface takes them. It has lines, so a line end in a value would begin
+/// another header, which an attacker may have chosen. That is `invalid-argument`, as is a name that
+/// is not a token.
 pub(crate) fn header_lines(headers: &[Header]) -> Result<String> {
     let mut lines = String::new();
     for (number, (name, value)) in headers.iter().enumerate() {
@@ -151,7 +152,7 @@ pub fn post(url: &str, body: impl AsRef<[u8]>, headers: &[Header]) -> HostFuture
 pub enum BodyLength {
     /// So many bytes will be written; 0: there is none.
     Bytes(u64),
-    /// It ends with [`Exchange::finish`].
+    /// The body ends with [`Exchange::finish`].
     Unknown,
 }
 

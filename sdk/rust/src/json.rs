@@ -17,12 +17,12 @@ use std::ops::Index;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Json {
-    /// Also what is not there.
+    /// Null, or a value that is not there.
     #[default]
     Null,
     /// True or false.
     Boolean(bool),
-    /// Its digits, as they were written.
+    /// The digits of a number, as they were written.
     Number(String),
     /// A text.
     Text(String),
@@ -382,7 +382,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Of "uXXXX", at the u.
+    /// Reads the digits of "uXXXX", at the u.
     fn hex_digits(&mut self) -> Result<u32> {
         let digits =
             self.text.get(self.at + 1..self.at + 5).and_then(|each| std::str::from_utf8(each).ok());

@@ -30,14 +30,15 @@
 //! }
 //! ```
 //!
-//! A program has one thread. Everything that takes time is a future: [`gather`] runs several of them side by
-//! side, [`spawn`] lets one run beside the others, and while none can go on, the program waits in the
-//! server, where it costs nothing. A call that fails gives an [`Error`] with a code and a message; an error
-//! that the program returns is logged, and its number is the program's exit code. A panic ends the program
-//! with its message and the line of the source.
+//! A program has one thread. Everything that takes time is a future. [`gather`] runs several of
+//! them side by side, and [`spawn`] lets one run alongside the rest. While none can go on, the
+//! program waits in the server, where it costs nothing. A call that fails gives an [`Error`] with a
+//! code and a message. An error that the program returns is logged, and its number is the program's
+//! exit code. A panic ends the program with its message and the line of the source.
 //!
-//! Tokens are drawn by the host. What a program reads of the distribution it gets from
-//! [`Context::next_distribution`] and [`Context::next_logits`]; every call of the server is in [`raw`].
+//! Tokens are drawn by the host. A program reads the distribution with
+//! [`Context::next_distribution`] and [`Context::next_logits`]. Every call of the server is in
+//! [`raw`].
 #![warn(missing_docs)]
 
 mod chat;

@@ -6,7 +6,7 @@ use crate::raw;
 use crate::{Error, ErrorCode, HostFuture, Result};
 use std::rc::Rc;
 
-/// What is fixed of a model.
+/// The fixed properties of a model.
 #[derive(Clone, Debug)]
 pub struct ModelInfo {
     /// Tokens of a page.
@@ -66,13 +66,13 @@ impl Model {
         })?))
     }
 
-    /// Its name.
+    /// The name of the model.
     pub fn name(&self) -> Result<String> {
         text_from(|buffer, capacity| unsafe {
             raw::models::model_name(self.handle(), buffer, capacity)
         })
     }
-    /// What it can do: "allocate", "forward", "tokenize" and the like.
+    /// The calls that the model can serve: "allocate", "forward", "tokenize" and the like.
     pub fn traits(&self) -> Result<Vec<String>> {
         Ok(lines(&text_from(|buffer, capacity| unsafe {
             raw::models::available_traits(self.handle(), buffer, capacity)
@@ -84,7 +84,7 @@ impl Model {
             raw::adapter::available_adapters(self.handle(), buffer, capacity)
         })?))
     }
-    /// What is fixed of it.
+    /// The fixed properties of the model.
     pub fn info(&self) -> &ModelInfo {
         &self.shared.1
     }
@@ -192,7 +192,7 @@ fn read_info(handle: i32) -> Result<ModelInfo> {
     })
 }
 
-/// Which queue's commands come first.
+/// The order of commands among queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Priority {
@@ -201,7 +201,8 @@ pub enum Priority {
     High,
 }
 
-/// A stream of commands to one model, in order. Copies are the same one; the last ends it behind its commands.
+/// A stream of commands to one model, in order. Copies are the same one; the last ends it after its
+/// commands.
 #[derive(Clone, Debug)]
 pub struct Queue {
     handle: Rc<Handle>,
@@ -214,7 +215,7 @@ impl Queue {
             Handle::of_call(unsafe { raw::queue::create_queue(model.handle(), priority as u32) })?;
         Ok(Queue { handle: Rc::new(handle) })
     }
-    /// Of its commands from now on, those that wait too.
+    /// Sets the priority of its commands from now on, also of those that wait.
     pub fn set_priority(&self, priority: Priority) -> Result<()> {
         host::checked_empty(unsafe {
             raw::queue::set_queue_priority(self.handle(), priority as u32)

@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 
-/// What a program reads from its command line: a struct whose default values are those of its options.
+/// The options that a program reads from its command line: a struct whose default values are
+/// theirs.
 ///
 /// ```
 /// use quire::{OptionReader, Options};
@@ -29,8 +30,8 @@ use std::str::FromStr;
 /// assert_eq!((program.question.as_str(), program.count), ("What is it?", 3));
 /// ```
 ///
-/// Parser, defaults, errors and the JSON schema that `quire build` writes to the module come of the one
-/// declaration; `quire run PROGRAM --help` prints it.
+/// Parser, defaults, errors and the JSON schema that `quire build` writes to the module come from
+/// the one declaration; `quire run PROGRAM --help` prints it.
 pub trait Options: Default {
     /// Declares each option with the member that it sets.
     fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>);
@@ -352,7 +353,7 @@ impl<'a> OptionReader<'a> {
         ))
     }
 
-    /// What was declared, as a JSON schema of an object with a member for each option.
+    /// The declared options, as a JSON schema of an object with a member for each.
     pub fn schema(&self) -> String {
         let properties = self.options.iter().map(|each| (each.name, each.schema()));
         let required = self.options.iter().filter(|each| each.is_required).map(|each| each.name);
@@ -410,7 +411,7 @@ impl Declared<'_> {
             members.push(("maximum", Json::Number(most.clone())));
         }
         if !self.default.is_empty() && !self.is_required {
-            // It is JSON already, which a number writes as it is.
+            // The default is JSON already, which a number writes as it is.
             members.push(("default", Json::Number(self.default.clone())));
         }
         if self.takes_words {

@@ -2,7 +2,7 @@
 use crate::{session, with_timeout, Error, ErrorCode, OptionReader, Result};
 use std::time::Duration;
 
-/// What `#[quire::main]` and `#[quire::endpoint]` call. Programs do not.
+/// The code that `#[quire::main]` and `#[quire::endpoint]` call. Programs do not.
 #[doc(hidden)]
 pub mod entry {
     use crate::runtime::{self, LogLevel};
@@ -10,7 +10,7 @@ pub mod entry {
     use crate::{block_on, Error, OptionReader, Options, Result};
     use std::future::Future;
 
-    /// What a program takes: its options, or the words of its command line.
+    /// The argument of a program: its options, or the words of its command line.
     pub trait Arguments: Sized {
         fn of_words(words: Vec<String>) -> Result<Self>;
         fn schema() -> Option<String>;
@@ -32,7 +32,7 @@ pub mod entry {
         }
     }
 
-    /// What a program may end with.
+    /// A value that a program may end with.
     pub trait End {
         fn end(self) -> Result<()>;
     }

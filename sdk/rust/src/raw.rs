@@ -516,9 +516,9 @@ pub mod models {
         "quire:core/models@1";
         #[doc = " Names of the models served, one a line, UTF-8."]
         "available-models" available_models(buffer: *mut u8, capacity: u32) -> i32;
-        #[doc = " A model by name; the empty name is the server's first. \"NAME\" of one of its adapters, where no"]
-        #[doc = " model is called so, or \"BASE:NAME\" is the model with that adapter in force in each context that"]
-        #[doc = " is made of it, as by adapter.use-adapters. `too-large`: a name over 255 bytes."]
+        #[doc = " A model by name; the empty name is the server's first. \"BASE:NAME\" is model BASE with its adapter"]
+        #[doc = " NAME in force in each context that is made of it, as by adapter.use-adapters. \"NAME\" of an"]
+        #[doc = " adapter means the same if no model has that name. `too-large`: a name over 255 bytes."]
         "get-model" get_model(name: *const u8, name_count: u32) -> i32;
         #[doc = " Traits of the model, one a line: \"allocate\", \"forward\", \"input_text\", \"tokenize\", \"output_text\"."]
         #[doc = " A call of a trait that the model lacks is `not-supported`."]
@@ -527,7 +527,8 @@ pub mod models {
         #[doc = " model lacks the trait. `not-found`: no trait has that name. `too-large`: it is over 255 bytes."]
         "trait-version" trait_version(model: i32, name: *const u8, name_count: u32) -> i32;
         #[doc = " Writes a record of 32-bit numbers: page size, context length, vocabulary size, embedding width,"]
-        #[doc = " begin-of-text id, end-of-text id (both -1 where there is none), count of stop ids, stop ids."]
+        #[doc = " begin-of-text id, end-of-text id, count of stop ids, stop ids. The ids of begin and end are -1 if"]
+        #[doc = " the model has none."]
         #[doc = " `capacity` and the result count 32-bit numbers."]
         "model-info" model_info(model: i32, buffer: *mut u8, capacity: u32) -> i32;
         #[doc = " The name of a model, as UTF-8; of one with an adapter, as it was given to get-model."]

@@ -43,7 +43,7 @@ pub fn limits() -> Result<String> {
 pub fn log(level: LogLevel, text: &str) {
     unsafe { raw::runtime::log(level as u32, text.as_ptr(), host::count(text.as_bytes())) };
 }
-/// What the launcher gets when the program ends; the last one counts.
+/// Sets the result that the launcher gets when the program ends; the last one counts.
 pub fn set_result(result: &str) -> Result<()> {
     checked_empty(unsafe {
         raw::runtime::set_result(result.as_ptr(), host::count(result.as_bytes()))

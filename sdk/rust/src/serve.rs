@@ -24,11 +24,11 @@ use crate::{Error, ErrorCode, HostFuture, Json, Result};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Of a request's body that is read whole.
+/// The most bytes of a request's body that is read whole.
 pub const BODY_BYTES_MAX: usize = 32 << 20;
 const PART_BYTES_MAX: usize = 1 << 20; // Of one write.
 
-/// What the request and its response share.
+/// The state that the request and its response share.
 #[derive(Debug)]
 struct Shared {
     method: String,
@@ -152,7 +152,7 @@ impl Request {
         error
     }
 
-    /// What answers it.
+    /// The response to it.
     pub fn response(&self) -> Response {
         Response { shared: self.shared.clone() }
     }
@@ -199,8 +199,9 @@ impl Response {
         self.shared.added.borrow_mut().push((name.to_string(), value.to_string()));
     }
 
-    /// The first bytes. Without a "content-length" the body ends with [`finish`](Response::finish). `invalid-argument`:
-    /// a name of a header that is no token, or a value with a line end or another control character but a tab.
+    /// The first bytes. Without a "content-length" the body ends with [`finish`](Response::finish).
+    /// `invalid-argument`: a name of a header that is not a token, or a value with a line end or
+    /// another control character but a tab.
     pub fn begin(&self, status: u32, headers: &[Header]) -> Result<()> {
         let all: Vec<Header> =
             headers.iter().chain(self.shared.added.borrow().iter()).cloned().collect();

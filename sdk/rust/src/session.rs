@@ -38,7 +38,7 @@ pub async fn send_file(name: &str, media_type: &str, bytes: &[u8]) -> Result<()>
 #[derive(Debug)]
 pub struct IncomingFile {
     handle: Handle,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// As "image/png".
     pub media_type: String,

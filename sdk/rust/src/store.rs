@@ -5,7 +5,7 @@ use crate::host::{self, Record};
 use crate::raw;
 use crate::{HostFuture, Result};
 
-/// What must be there for a change to take effect.
+/// The version that a key must have for a change to take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// Any value, or none.
@@ -31,12 +31,12 @@ impl Expected {
 pub struct Value {
     /// Changes with each put.
     pub version: u64,
-    /// Its content.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
 impl Value {
-    /// The content as text; what is no UTF-8 becomes U+FFFD.
+    /// The content as text; bytes that are not UTF-8 become U+FFFD.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
@@ -45,11 +45,11 @@ impl Value {
 /// A key that has a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Of its value.
+    /// The version of its value.
     pub version: u64,
-    /// Of its value.
+    /// The size of its value.
     pub value_bytes: u32,
 }
 
@@ -58,7 +58,7 @@ pub struct Key {
 pub struct KeyList {
     /// At most as many as were asked for.
     pub keys: Vec<Key>,
-    /// There are others behind them.
+    /// Whether there are more keys after these.
     pub has_more: bool,
 }
 
@@ -99,7 +99,7 @@ pub fn remove(key: &str, expected: Expected) -> HostFuture<()> {
     HostFuture::new(call, nothing)
 }
 
-/// Keys that begin with `prefix`, behind `after`, at most `count` (1,000 at most).
+/// Keys that begin with `prefix`, after `after`, at most `count` (1,000 at most).
 pub fn list_keys(prefix: &str, after: &str, count: u32) -> HostFuture<KeyList> {
     let call = unsafe {
         raw::store::list_keys(

@@ -40,7 +40,7 @@ impl Tool {
 /// A call, as the model wrote it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// Of the tool.
+    /// The name of the tool.
     pub name: String,
     /// An object that fits the tool's schema.
     pub arguments: Json,
@@ -49,9 +49,9 @@ pub struct ToolCall {
 /// A call, and what came of it.
 #[derive(Clone, Debug)]
 pub struct ToolRun {
-    /// What was called.
+    /// The call.
     pub call: ToolCall,
-    /// What the model reads; of an error, "error: " with its text.
+    /// The result that the model reads; for an error, "error: " with its text.
     pub result: Result<String>,
 }
 
@@ -62,9 +62,9 @@ pub struct ToolOptions {
     pub rounds_max: u32,
     /// Calls of one turn.
     pub calls_max: u32,
-    /// Of a call, which is dropped when it takes longer.
+    /// The most time of a call, which is dropped when it takes longer.
     pub time_max: Duration,
-    /// Of a result that the model reads.
+    /// The most bytes of a result that the model reads.
     pub result_bytes_max: usize,
 }
 
@@ -82,15 +82,15 @@ impl Default for ToolOptions {
 /// The end of the loop.
 #[derive(Clone, Debug)]
 pub struct ToolAnswer {
-    /// What the model answers.
+    /// The model's answer.
     pub text: String,
     /// Every call, in order.
     pub runs: Vec<ToolRun>,
-    /// Of the last turn.
+    /// The finish reason of the last turn.
     pub finish_reason: FinishReason,
 }
 
-/// Tools that the model was told of.
+/// Tools that were described to the model.
 ///
 /// A call that fails is an answer too: the model reads "error: " with the reason, and can do better. Calls of one turn
 /// run side by side. All turns stay in the one context, so each costs its own tokens only.
@@ -104,8 +104,8 @@ pub struct Tools {
 const ANSWER: &str = "answer: /[^{\\s](.|\\n)*/\n";
 
 impl Tools {
-    /// Tells the model in `context` of the tools, in a system turn. `invalid-argument` for a name or a schema that
-    /// cannot be used.
+    /// Describes the tools to the model in `context`, in a system turn. `invalid-argument` for a
+    /// name or a schema that cannot be used.
     pub async fn offer(
         context: &mut Context,
         tools: Vec<Tool>,

@@ -22,7 +22,7 @@ Error system_error(const std::string& what) {
   return Error(ErrorCode::Io, what + ": " + std::strerror(errno));
 }
 
-// Whoever may change the file may make keys.
+// A user that may change the file may make keys.
 Result<void> check_owner(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) != 0) return system_error("cannot look at " + path);

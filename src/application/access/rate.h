@@ -1,10 +1,11 @@
 #pragma once
-// Rates hold tenants to what they may use in a minute: requests to endpoints, launches, tokens. Each is a leaky
-// bucket of one minute's worth: a tenant that used nothing may use all of that at once, and from then on what
-// flows back. (Turner, "New Directions in Communications", 1986; as lifecycle/first_runs.h.)
+// Rates hold tenants to what they may use in a minute: requests to endpoints, launches, tokens. Each
+// is a leaky bucket of one minute's worth. A tenant that used nothing may use all of that at once,
+// and from then on it may use what flows back. (Turner, "New Directions in Communications", 1986; as
+// lifecycle/first_runs.h.)
 //
-// Tokens are known only once they were asked for, so a tenant that is over its tokens is refused the next
-// request or launch, and what runs goes on.
+// Tokens are known only once they were asked for. So a tenant that is over its tokens is refused the
+// next request or launch, and its running programs go on.
 //
 // Thread   that of its owner; the time is passed in.
 // Errors   QuotaExceeded names tenant, rate and figures; the refusal says when the same fits.

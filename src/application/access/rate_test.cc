@@ -24,7 +24,7 @@ TEST(LeakyBucket, AMinutesWorthFitsAtOnceAndThenWhatFlowsBack) {
   EXPECT_EQ(bucket.wait_ns(now + 60 * kSecond, 60), 0u);
 }
 
-// Whoever asks all the time gets the rate and the minute that was saved, and no more.
+// A client that asks all the time gets the rate and the minute that was saved, and no more.
 TEST(LeakyBucket, ASteadyFloodGetsTheRate) {
   for (const std::uint64_t per_minute : {1u, 7u, 1000u, 100'000u}) {
     LeakyBucket bucket(per_minute);

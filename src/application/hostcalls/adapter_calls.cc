@@ -14,7 +14,7 @@ namespace quire::hostcalls {
 namespace {
 
 constexpr const char* kTrait = "adapter";
-// Of more names than that, or longer ones, no set can be.
+// A list of names that is longer than this cannot be a valid set.
 constexpr std::size_t kNamesBytesMax =
     (control::kAdapterNameBytesMax + 1) * (control::kAdaptersInSetMax + 1);
 

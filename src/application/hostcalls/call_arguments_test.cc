@@ -25,7 +25,7 @@ constexpr std::size_t kMemoryBytes = 1u << 16;
 constexpr std::size_t kMarginBytes = 4096;
 constexpr std::byte kCanary{0xa5};
 
-// A guest that calls at random, with a memory between two margins that nobody may write to.
+// A guest that calls at random, with a memory between two margins that no call may write to.
 class WildGuest {
  public:
   explicit WildGuest(std::uint64_t seed)
@@ -115,7 +115,7 @@ class WildGuest {
     file_offset_ = pushed.ok() ? (offset + 1) % 3 : 0;
   }
 
-  bool is_new_ = true;  // One that has used nothing up tells a whole story at once.
+  bool is_new_ = true;  // A guest that has used nothing up runs a whole story at once.
 
   std::int64_t argument(bool wide) {
     static constexpr std::int64_t kEdges[] = {0,
@@ -163,7 +163,7 @@ class WildGuest {
     return bits(kEdges[random_.next() % std::size(kEdges)]);
   }
 
-  // Where the guest keeps what calls ask for.
+  // Addresses of the arguments of calls in the guest's memory.
   enum Place : std::int64_t {
     kPages = 1024,
     kEmbeds = 2048,
@@ -399,7 +399,7 @@ class WildGuest {
     remember(tame.name, call_named(tame.interface, tame.name, arguments));
   }
 
-  // What needs the most before it hardly ever comes about by chance.
+  // Calls with many preconditions hardly ever succeed by chance, so a story makes them in order.
   void tell_a_story() {
     static constexpr std::string_view kGeneration[] = {"get-model",  "create-queue",   "create",
                                                        "append",     "create-rule",    "generate",
@@ -423,7 +423,7 @@ class WildGuest {
       }
       const std::vector<Tame> calls = tame_calls();
       const auto tame = std::find_if(calls.begin(), calls.end(), [&](const Tame& each) {
-        // Of the calls of that name, the one that takes a grammar.
+        // Several calls have that name; this takes the one with a grammar.
         const bool is_other = name == "take" && each.interface != std::string_view("future");
         return each.name == name && !is_other;
       });
@@ -649,7 +649,8 @@ class WildGuest {
 
 TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {
   std::set<std::string> succeeded;
-  // Many beginnings rather than long runs: whoever has used its quotas up is refused most calls.
+  // Many seeds are better than long runs, because a guest that has used its quotas up is refused
+  // most calls.
   const std::vector<std::uint64_t> seeds = campaign_seeds(256);
   for (const std::uint64_t seed : seeds) {
     SCOPED_TRACE(seed);
@@ -661,9 +662,9 @@ TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {
     }
     succeeded.merge(guest.succeeded);
   }
-  // Else the arguments would be so wild that nothing behind the first check was tried. Of traits
-  // that no model has, no call succeeds. An eighth of the seeds reaches every call, a handful does
-  // not.
+  // Every call must have succeeded once; else the arguments are so wild that they only try the
+  // first check. Calls of traits that no model has never succeed. An eighth of the seeds reaches
+  // every call, a handful does not.
   if (seeds.size() < 32) return;
   for (const sandbox::HostFunction& function : host_functions()) {
     const std::string_view module = function.module;

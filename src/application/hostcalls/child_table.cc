@@ -24,7 +24,7 @@ Result<GuestHandle> ChildTable::launch(ChildLaunch launch) {
 }
 
 void ChildTable::serve(GuestHandle handle, Child& child) {
-  // Whoever waits for a message, or for the end, makes room for it.
+  // A parent that waits for a message, or for the end, makes room for it.
   const bool is_wanted = !child.readers.empty() || !child.waiters.empty();
   while (!child.messages.empty() && !child.readers.empty()) {
     const std::size_t bytes = child.messages.front().size();
@@ -47,7 +47,7 @@ void ChildTable::block(GuestHandle handle) {
   }
 }
 
-// For whichever children are waited for: how many are blocked, child_count_max bounds.
+// Unblocks the children whose end is waited for. child_count_max limits how many are blocked.
 void ChildTable::room_made() {
   std::erase_if(blocked_, [&](GuestHandle handle) {
     const Child& child = children_.at(number(handle));
@@ -135,11 +135,11 @@ void ChildTable::future_dropped(FutureRecord& record) {
 
 bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
   const auto found = children_.find(number(handle));
-  if (found == children_.end()) return true;  // Nobody will hear it.
+  if (found == children_.end()) return true;  // The handle was dropped, and the message with it.
   Child& child = found->second;
   const bool fits = message_count_ < limits_.inbox_message_count_max &&
                     bytes_ + bytes.size() <= limits_.inbox_bytes_max;
-  // Beyond that, one may go straight to whoever waits for it.
+  // A message that does not fit may go straight to a reader that waits for it.
   Result<void> held = fits ? Result<void>() : futures_.check_held(bytes.size());
   if (!held.ok()) futures_.fail_all(child.readers, held.error());
   if (!fits && child.readers.empty()) {

@@ -10,7 +10,7 @@
 //   CT2  The figures are the sums over the children; what children said last is held (FutureTable).
 //   CT3  A child has messages or readers, never both; one that has ended has neither readers nor
 //        waiters.
-//   CT4  Who was told that there is no room is blocked, once, until there may be some.
+//   CT4  A child that was refused for lack of room is blocked, once, until there may be some.
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -52,7 +52,7 @@ class ChildTable {
 
   void drop_messages();  // What children said, and how they ended: their parent has ended too.
 
-  // Children that may have been told that there is no room, and now there is.
+  // Takes the children that were refused for lack of room and may now send again.
   std::vector<control::InstanceId> take_unblocked();
   void verify() const;
 

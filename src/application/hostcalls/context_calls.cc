@@ -1,5 +1,5 @@
 // context: an ordered list of pages kept by the host. Its counters are mirrored here, as of the
-// last answer, so that reading them is no command.
+// last answer, so that reading them needs no command.
 #include <utility>
 
 #include "application/hostcalls/calls.h"

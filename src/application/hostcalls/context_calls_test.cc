@@ -356,13 +356,13 @@ TEST_F(ContextCalls, TokensOfAFailedFlushStayQueued) {
 TEST_F(ContextCalls, CutTokensAreQueuedNoMore) {
   ASSERT_TRUE(append(context, 10));
   ASSERT_GT(call("context", "truncate", {context, 4}), 0);
-  ASSERT_TRUE(append(context, 3));  // Behind the cut, which must not count it.
+  ASSERT_TRUE(append(context, 3));  // Comes after the cut, which must not count it.
   ASSERT_GT(call("context", "truncate", {context, 100}), 0);
   answer_state();
   EXPECT_EQ(queued(context), 9u);
   answer(Error(ErrorCode::OutOfRange, "beyond the tail"));
   EXPECT_EQ(queued(context), 9u);
-  // Of 20 tokens 11 are written and 9 queued: 15 are left, 4 of them queued.
+  // 11 of 20 tokens are written and 9 queued. So 15 are left, 4 of them queued.
   ASSERT_GT(call("context", "rewind", {context, 15}), 0);
   answer_state(11);
   EXPECT_EQ(queued(context), 4u);

@@ -24,7 +24,7 @@ Result<void> check_range(const char* what, std::uint32_t begin, std::uint32_t en
                                           " is after end " + std::to_string(end));
 }
 
-// A command on the context that nobody waits for.
+// Sends a command on the context without a future.
 Result<std::int32_t> tell(HostCall& call, GuestHandle context, control::CommandBody body) {
   TRY(find_changing_context(call, context));
   TRY(call.guest.check_pending(0));

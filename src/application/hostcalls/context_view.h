@@ -1,5 +1,5 @@
 #pragma once
-// What the calls on contexts have in common: finding one, and submitting a command on it.
+// Common parts of the calls on contexts: finding one, and submitting a command on it.
 #include <cstdint>
 
 #include "application/hostcalls/host_call.h"

@@ -99,7 +99,7 @@ Result<control::TokenMask> read_mask(const HostCall& call, GuestList<std::uint32
   const std::uint32_t last_bits = token_count - (word_count - 1) * kWordBits;
   const std::uint32_t last_mask = last_bits == kWordBits ? ~0u : (1u << last_bits) - 1;
   if ((words.back() & ~last_mask) != 0) {
-    return invalid_draw("mask: the last word allows tokens beyond the vocabulary of " +
+    return invalid_draw("mask: the final 32-bit word allows tokens beyond the vocabulary of " +
                         std::to_string(token_count) + "; its bits from " +
                         std::to_string(last_bits) + " on must be 0");
   }

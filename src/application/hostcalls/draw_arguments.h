@@ -36,7 +36,7 @@ Result<std::vector<std::uint32_t>> read_stop_tokens(const HostCall& call,
                                                     GuestList<std::uint32_t> list,
                                                     const ModelView& model);
 
-// What says how tokens are drawn.
+// The guest's lists of how to draw tokens.
 struct DrawLists {
   GuestHandle rule{};
   GuestList<std::int32_t> matchers;

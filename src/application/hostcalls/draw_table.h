@@ -38,15 +38,15 @@ class DrawTable {
 
   // Room for one more grammar, where those that futures will bring count.
   Result<void> check_grammar_room() const;
-  // The handle of a grammar that is being compiled; set_grammar() comes before anybody takes it.
+  // The handle of a grammar that is being compiled. set_grammar() comes before the guest takes it.
   Result<GuestHandle> reserve_grammar(std::uint8_t model);
   void set_grammar(GuestHandle handle, SharedGrammar grammar, std::uint64_t bytes);
   const SharedGrammar& grammar(GuestHandle handle) const {
     return grammars_.at(number(handle)).grammar;
   }
-  // Of all grammars, those that the guest has not taken included.
+  // Bytes of all grammars, also of those that the guest has not taken.
   std::uint64_t grammar_bytes() const { return grammar_bytes_; }
-  // Of a rule or a grammar. Whatever draws by it already keeps it.
+  // Forgets a rule or a grammar. A draw that uses it keeps it alive.
   void forget(GuestHandle handle);
 
   Result<GuestHandle> add_matcher(std::uint8_t model);

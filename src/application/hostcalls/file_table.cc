@@ -322,7 +322,7 @@ void FileTable::future_dropped(FutureRecord& record) {
     default:
       break;
   }
-  // A guest may name a handle that it was not told and drop a file before its futures.
+  // A guest may guess a handle, and drop a file before its futures.
   const Result<HandleTable::Entry> entry = handles_.find(record.owner, HandleKind::File);
   if (!entry.ok() || record.result.empty()) return;
   Incoming& file = incoming_.at(entry.value().payload);

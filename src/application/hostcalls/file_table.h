@@ -3,15 +3,15 @@
 // parts wait in its Outbox, and those that the client sends, with the parts that were not read.
 //
 // Thread   engine thread only.
-// Bound    GuestLimits::file_*. Each side may go beyond its bytes by one part, since who is told
-//          that there is room may use it; and one part of each file may be in a future.
+// Bound    GuestLimits::file_*. Each side may go beyond its bytes by one part, because a side that
+//          was promised room may use it; and one part of each file may be in a future.
 // Errors   QuotaExceeded names the limit; InvalidArgument for a part that does not continue its
 //          file, which changes nothing.
 //
 // Invariants, all checked by verify():
 //   FL1  Every file handle is that of one outgoing or one incoming file.
 //   FL2  The figures are the sums over parts; each part counts kPartBytes more than it has.
-//   FL3  Who waits for room waits while there is none; who waits for a part, while there is none.
+//   FL3  A write waits only while there is no room, a read only while there is no part.
 //   FL4  At most one write waits for room, and each file has at most one read that was not taken.
 #include <cstdint>
 #include <deque>
@@ -31,7 +31,7 @@
 namespace quire::hostcalls {
 
 inline constexpr std::uint32_t kMediaTypeBytesMax = 127;
-// InvalidArgument for what is no media type.
+// InvalidArgument unless it is a valid media type.
 Result<void> check_media_type(std::string_view media_type);
 
 class FileTable {
@@ -51,12 +51,13 @@ class FileTable {
   void drop(GuestHandle file);
   void future_dropped(FutureRecord& record);
 
-  // What the client is shown of a part in the outbox; until the next call that changes something.
+  // The form of a part in the outbox that the client gets; valid until the next call that changes
+  // something.
   service::Said shown(const Outbox::Part& part) const;
   // Call it after the client took a part of the file and the outbox let it go.
   void part_taken(std::uint32_t file);
 
-  // What the client sends.
+  // Takes a part that the client sends.
   Result<void> push(service::FilePart part);
   void drop_inbox();
   bool has_room() const { return in_bytes_ < limits_.file_inbox_bytes_max; }

@@ -25,7 +25,7 @@ class Files : public HostCalls {
     host->put(0, {reinterpret_cast<const char*>(&future), 4});
     return call("future", "poll", {0, 1, kBuffer}) == 1;
   }
-  // What the client is offered next, which it takes: "name media/type 0+3/9: abc", or "none".
+  // Takes the client's next output: "name media/type 0+3/9: abc", or "none".
   std::string next() {
     const std::optional<service::Said> said = state->next_said();
     if (!said) return "none";

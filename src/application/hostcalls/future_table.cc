@@ -169,7 +169,7 @@ void FutureTable::fire(std::uint64_t now_ns) {
 
 std::optional<std::uint64_t> FutureTable::next_deadline_ns() const {
   std::optional<std::uint64_t> next = waiting_ ? wait_deadline_ns_ : std::nullopt;
-  // A sleep that nobody waits for can be noticed at the next call of its guest.
+  // A sleep that no wait includes can be noticed at the next call of its guest.
   if (waiting_ && !deadlines_.empty()) {
     next = std::min(next.value_or(deadlines_.begin()->first), deadlines_.begin()->first);
   }

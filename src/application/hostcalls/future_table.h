@@ -1,17 +1,16 @@
 #pragma once
 // FutureTable holds the futures of one instance: what each waits for, and its result until the
-// guest takes it. One wait at a time, since a guest has one stack.
+// guest takes it. There is one wait at a time, because a guest has one stack.
 //
 // Owns     results, the deadlines of sleeps, the set that the guest waits for.
 // Thread   engine thread only.
-// Errors   NotFound for a handle that is no future; QuotaExceeded names the limit.
+// Errors   NotFound for a handle of another kind; QuotaExceeded names the limit.
 //
 // Invariants, all checked by verify():
 //   FT1  Every future handle has one record, and every record in use has its handle.
 //   FT2  A sleep that is not ready has its deadline in the set of deadlines, and no other has one.
 //   FT3  held_bytes() is the sum of the results that were not taken, shared ones in full, and of
-//   what
-//       hold() added.
+//        what hold() added.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,7 +30,7 @@ struct DrawExtras;  // control/api/command.h
 
 namespace quire::hostcalls {
 
-// What a command does to the tokens that are queued in its context.
+// The effect of a command on the tokens that are queued in its context.
 enum class QueueEffect : std::uint8_t { None, Computes, Draws, Truncates, Rewinds, Splices };
 
 enum class FuturePurpose : std::uint8_t {
@@ -126,12 +125,12 @@ class FutureTable {
   // The same for the result of `record`: where it has no room, the future has failed for it.
   bool admit(FutureRecord& record, std::uint64_t bytes);
   void set_held_bytes_max(SplitLimit maximum) { held_bytes_max_ = maximum; }
-  // What other tables keep until the guest asks for it counts as results do.
+  // Counts bytes that another table keeps until the guest asks for them, as results are counted.
   void hold(std::uint64_t bytes);
   void release(std::uint64_t bytes);
   void make_ready(FutureRecord& record, std::string result);
   void make_ready(FutureRecord& record, SharedMessage result);
-  // The result of one that will be removed: for whoever gets it instead.
+  // Takes the result of a future that will be removed, for another receiver.
   std::string give_up(FutureRecord& record);
   SharedMessage give_up_shared(FutureRecord& record);
   void make_failed(FutureRecord& record, const Error& error);
@@ -143,7 +142,7 @@ class FutureTable {
     }
   }
 
-  // The index of the first ready one of `handles`; NotFound names one that is no future.
+  // The index of the first ready one of `handles`; NotFound names a handle that is not a future.
   Result<std::optional<std::int32_t>> first_ready(const std::vector<std::int32_t>& handles);
 
   // The guest parks on these (checked by first_ready) until one is ready or `deadline_ns` is there.

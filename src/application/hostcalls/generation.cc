@@ -27,7 +27,7 @@ Result<GuestHandle> GenerationTable::start(GuestHandle context, GenerateOptions 
   return handle;
 }
 
-// What was not taken is bounded with the most probable tokens that come with it.
+// The limit is lower if each token comes with its most probable alternatives.
 std::size_t GenerationTable::Generation::untaken_count_max() const {
   const std::uint32_t top_count = options.draw.more == nullptr ? 0 : options.draw.more->top_count;
   if (top_count == 0) return kUntakenCountMax;
@@ -45,7 +45,8 @@ void GenerationTable::finish(GuestHandle handle, Generation& generation) {
   }
 }
 
-// Goes on, or ends, whichever is due, and tells who waits for it. A reader makes room first.
+// Serves a reader first, which makes room. Then continues or ends the generation, and answers the
+// futures that wait for its end.
 void GenerationTable::step(GuestHandle handle, Generation& generation) {
   serve_reader(generation);
   if (!generation.has_ended() && !generation.has_step) {

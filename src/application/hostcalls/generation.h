@@ -1,7 +1,7 @@
 #pragma once
 // Generations of one instance: the loop of interface/draw.wit in the host. A step is a ContextDraw
-// command whose future the guest never sees; when it is answered the next one is sent at once, so
-// that it is in the next batch and the guest need not run for it.
+// command whose future the guest never sees. Its answer sends the next step at once: that is in the
+// next batch, and the guest need not run for it.
 //
 // Owns     the random numbers, and the drawn tokens that the guest has not taken.
 // Thread   engine thread only.

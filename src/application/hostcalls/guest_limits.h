@@ -1,6 +1,7 @@
 #pragma once
-// What one instance may hold or send in the application layer. Each is named in the error of the
-// call that would exceed it; control::InstanceLimits bounds pages, embeds, queues and contexts.
+// GuestLimits is the most that one instance may hold or send in the application layer. The error of
+// a call that would exceed a limit names it. control::InstanceLimits has those of pages, embeds,
+// queues and contexts.
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace quire::hostcalls {
 
-// Of one launch, whoever asks for it.
+// The most arguments of one launch.
 inline constexpr std::uint32_t kArgumentCountMax = 4096;
 
 struct GuestLimits {

@@ -147,7 +147,7 @@ std::string GuestState::note_child(const FutureRecord& record,
                                    const control::ContextCounters& counters) {
   contexts.at(number(record.child)).counters = counters;
   if (!record.is_child_queued) return encode(record.child);
-  // What a snapshot has queued is known only now; it counts even where it is more than may be.
+  // The queued tokens of a snapshot are known only now. They count even if they exceed the limit.
   queue_tokens(record.child, counters.queued_token_count);
   return encode(record.child, counters.queued_token_count);
 }
@@ -237,7 +237,7 @@ void GuestState::settle_tokens(const FutureRecord& record,
   }
 }
 
-// What was queued in front of the command is not queued any more, as far as its effect goes.
+// Removes the tokens that the command took from the queue of its context.
 void GuestState::settle_covered(ContextRecord& context, const FutureRecord& record,
                                 const control::AnswerBody& answer) {
   const std::uint64_t queued = record.covered_tokens - context.settled_tokens;
@@ -273,7 +273,7 @@ void GuestState::note_draw(GuestHandle context, FutureRecord& record, bool queue
   record.context = context;
   record.effect = queues_token ? QueueEffect::Draws : QueueEffect::Computes;
   record.covered_tokens = contexts.at(number(context)).issued_tokens;
-  // The token counts from now on: nobody may be there to hear that it was drawn.
+  // The token counts from now on, because the guest may drop the future that would report it.
   if (queues_token) queue_tokens(context, 1);
 }
 

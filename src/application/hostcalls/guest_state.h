@@ -7,7 +7,7 @@
 //          the same numbers (an ObjectId is the handle).
 // Thread   engine thread only.
 //
-// Invariants, all checked by verify() besides those of the parts:
+// Invariants, all checked by verify(), which checks those of the parts too:
 //   GS1  Every context handle (reserved ones too) has a record.
 //   GS2  Its queued tokens are the sum over contexts, each at least what the control layer has
 //        queued once all is answered.
@@ -47,7 +47,7 @@
 
 namespace quire::hostcalls {
 
-// What a call needs of the machine; outlives every instance.
+// The parts of the machine that calls use; they outlive every instance.
 struct HostParts {
   control::ControlPort& control;
   const Clock& clock;
@@ -57,7 +57,7 @@ struct HostParts {
   Launcher& launcher;
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`.
   WalkSink* walk = nullptr;
-  net::HttpClient* http = nullptr;                    // Null: no program reaches anybody.
+  net::HttpClient* http = nullptr;                    // Null: no program has a network.
   const control::AdapterCatalog* adapters = nullptr;  // Null: no model has the trait.
   InstanceNumbers numbers = {};
 };
@@ -68,7 +68,7 @@ struct GuestIdentity {
   std::vector<std::string> arguments;
   GuestLimits limits;
   control::InstanceLimits control_limits;
-  TenantGauge* tenant_gauge = nullptr;      // Null: nobody counts for the tenant.
+  TenantGauge* tenant_gauge = nullptr;      // Null: the tenant is not counted.
   std::optional<RequestHead> request = {};  // The HTTP request that launched the instance.
 };
 
@@ -101,7 +101,7 @@ class GuestState {
   // It has ended: of what only it could have taken nothing stays, of what it said all.
   void drop_untaken();
 
-  // What the instance may have itself, now that it has lent the rest to its children.
+  // Sets the limits that are left to the instance after it lent the rest to its children.
   void set_own(SplitLimit held_result_bytes_max, SplitLimit pending_bytes_max) {
     futures.set_held_bytes_max(held_result_bytes_max);
     pending_bytes_max_ = pending_bytes_max;
@@ -115,7 +115,7 @@ class GuestState {
   // with it.
   FutureRecord& submit(control::CommandBody body, std::uint64_t bytes,
                        FuturePurpose purpose = FuturePurpose::Command);
-  // The same where nobody waits.
+  // The same without a future.
   void send(control::CommandBody body, std::uint64_t bytes = 0,
             control::FutureId future = control::kNoFuture);
   Result<void> check_queued_tokens(std::uint64_t count) const;
@@ -125,12 +125,12 @@ class GuestState {
   void note_draw(GuestHandle context, FutureRecord& record, bool queues_token);
   // The matchers of a draw are used from now on: until `record` is answered or dropped.
   void use_matchers(FutureRecord& record, std::shared_ptr<const control::DrawExtras> extras);
-  // What `user` used them for has ended. Those that were dropped meanwhile go.
+  // `user` has ended, and no longer uses the matchers. Those that were dropped meanwhile go.
   void release_matchers(const control::DrawExtras& extras, GuestHandle user);
   void forget_context(GuestHandle context);
-  void forget_note(ContextRecord& context);  // The guest has it, or nobody will.
+  void forget_note(ContextRecord& context);  // The guest has it, or never will.
   void serve_receivers();
-  void end_future(FutureRecord& record);  // Undoes what nobody will take any more.
+  void end_future(FutureRecord& record);  // Undoes what the guest can no longer take.
 
   std::uint64_t queued_tokens() const { return queued_tokens_; }
   const std::vector<control::ModelDescription>& models() const { return host.control.models(); }
@@ -154,7 +154,7 @@ class GuestState {
   ServedRequest served;
   LazyDeque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
   std::unordered_map<std::uint32_t, ContextRecord> contexts;
-  // What it runs, if it is an instance of a script; from before its first call.
+  // The script that the instance runs, if any; set before its first call.
   std::shared_ptr<const sandbox::Script> script;
   std::string last_error;
   std::string result;
@@ -175,7 +175,7 @@ class GuestState {
   SplitLimit pending_bytes_max_;
 };
 
-// The limits that it keeps itself; the lifecycle and the control layer have others.
+// The limits that it keeps itself; the lifecycle and the control layer keep the rest.
 std::vector<LimitUse> own_limits(const GuestState& guest);
 
 inline control::ObjectId object(GuestHandle handle) {

@@ -502,7 +502,7 @@ TEST_F(HostCalls, LinesOfOneCallAreBoundedAndTheRestOfItsTextIsOneLine) {
   EXPECT_EQ(lines().size(), 2050u);
 }
 
-// Its caller writes the rest, as where any stream is full.
+// The caller writes the rest, as to any stream that is full.
 TEST_F(HostCalls, AWriteOfMoreLinesThanACallTakesIsShort) {
   const std::string text = std::string(1023, '\n') + "last\nof the next";
   host->put(kBuffer, text);

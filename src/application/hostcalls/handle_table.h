@@ -2,8 +2,8 @@
 // HandleTable gives an instance the numbers by which it names what it holds.
 //
 // A handle is 21 bits of slot and 10 bits of generation, never negative and never 0. A slot whose
-// generations are used up retires, so no handle is ever given out twice in the life of an instance:
-// the number serves as the ObjectId and the FutureId of the control layer as well.
+// generations are used up retires, so an instance never gets the same handle twice. The number
+// therefore serves as the ObjectId and the FutureId of the control layer as well.
 //
 // Owns     the mapping from handle to kind and payload. What a payload means is the caller's.
 // Thread   engine thread only.
@@ -42,7 +42,7 @@ enum class HandleKind : std::uint8_t {
   Page,
   Embed,
   Context,
-  ReservedContext,  // A fork's child that the guest has not been told of.
+  ReservedContext,  // A fork's child that the guest does not have yet.
   Model,
   Generation,
   Exchange,  // Of HTTP.
@@ -81,7 +81,7 @@ class HandleTable {
   Result<GuestHandle> add(HandleKind kind, Entry entry);
 
   Result<Entry> find(GuestHandle handle, HandleKind kind) const;
-  // Of whatever kind; NotFound when the handle is none of this table's.
+  // Finds a handle of any kind; NotFound if this table has no such handle.
   Result<Entry> find_any(GuestHandle handle) const;
   void set_payload(GuestHandle handle, std::uint32_t payload);
   // The guest takes a handle that was reserved for the result of its future: it is a context, or a
@@ -91,7 +91,7 @@ class HandleTable {
   void remove(GuestHandle handle);
 
   std::uint32_t count(HandleKind kind) const { return counts_[index(kind)]; }
-  // Of kSlotCountMax: those in use, and those that are used up.
+  // Slots in use and retired ones, of kSlotCountMax.
   std::size_t slot_count() const { return slots_.size() - free_.size(); }
   // Any one handle of the kind with this model; 0 where there is none.
   GuestHandle any_of(HandleKind kind, std::uint8_t model) const;

@@ -38,7 +38,7 @@ struct Exit {
   std::int32_t code = 0;
 };
 
-// Who does the work that a call asks for: `Cost: device` in its WIT, or anybody else.
+// The part that does a call's work: the device (`Cost: device` in its WIT), or any other.
 enum class CallKind : std::uint8_t { Control, Device };
 
 class ArgumentReader {
@@ -136,7 +136,7 @@ inline Result<std::int32_t> count_result(std::uint64_t count) {
 Result<std::int32_t> give_bytes(HostCall& call, std::string_view bytes, GuestAddress buffer,
                                 std::uint32_t capacity);
 
-// The model behind a handle; NotSupported when the call needs a trait that it lacks.
+// The model of a handle; NotSupported when the call needs a trait that it lacks.
 struct ModelView {
   control::ModelIndex index{};
   const control::ModelDescription& description;
@@ -162,7 +162,7 @@ Result<std::vector<control::ObjectId>> new_handles(HostCall& call, HandleKind ki
                                                    GuestHandle queue, const char* trait,
                                                    std::uint32_t count, GuestAddress address);
 
-// Of a text, request or message.
+// Checks the length of a text, request or message.
 Result<void> check_text_bytes(const HostCall& call, std::uint32_t count, const char* what);
 
 // A name that the guest gives, checked; `what` says of what kind.

@@ -17,7 +17,7 @@ namespace quire::hostcalls {
 
 inline constexpr std::uint32_t kBuffer = 4096;
 
-// What the control layer answers a draw, with a probability of a half for each token.
+// The control layer's answer to a draw. Each token has a probability of a half.
 struct DrawnRest {
   control::DrawEnd end = control::DrawEnd::None;
   std::uint32_t random_count = 0;

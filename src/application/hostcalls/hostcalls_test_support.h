@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a control layer that only notes commands and answers what the test tells it to.
+// A control layer for tests, which notes commands and gives the answers that the test sets.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace quire::hostcalls {
 
-// A grammar that nobody looks into: only its address counts.
+// A grammar that is never read: only its address counts.
 inline std::shared_ptr<const inference::Grammar> some_grammar() {
   const auto owner = std::make_shared<char>();
   return {owner, reinterpret_cast<const inference::Grammar*>(owner.get())};
@@ -68,7 +68,7 @@ class RecordingControl final : public control::ControlPort {
   std::optional<std::vector<control::InstanceMiss>> misses(control::InstanceId) const override {
     return told_misses;
   }
-  // What the test has not taken and is not done at once.
+  // Commands that the test has not taken and that are not done at once.
   control::PendingCommands pending(control::InstanceId id) const override {
     control::PendingCommands sum;
     for (const control::Command& each : commands) {

@@ -88,7 +88,8 @@ Result<HttpTable::Exchange*> HttpTable::find(GuestHandle handle) {
   return &exchanges_.at(number(handle));
 }
 
-// Where an exchange notes who waits; null for what is none of its.
+// The field in which an exchange notes a waiting future; null for a purpose that it has no field
+// for.
 GuestHandle* HttpTable::waiting(Exchange& exchange, FuturePurpose purpose) {
   switch (purpose) {
     case FuturePurpose::HttpHead:
@@ -108,7 +109,7 @@ GuestHandle HttpTable::add_future(GuestHandle exchange, FuturePurpose purpose) {
   return *waiting(exchanges_.at(number(exchange)), purpose) = record.handle;
 }
 
-// Whoever waits has it now. 0: the future was dropped, or there is none.
+// Answers the waiting future, if there is one that was not dropped.
 void HttpTable::settle(GuestHandle& future, std::string result) {
   if (future == GuestHandle{}) return;
   futures_.make_ready(*futures_.find_answered(std::exchange(future, {})), std::move(result));
@@ -208,7 +209,7 @@ void HttpTable::close(Exchange& exchange) {
   exchange.is_reading = exchange.is_writing = false;
 }
 
-// Nothing more comes of it; whoever still waits learns why.
+// Ends the exchange, and fails every future that still waits.
 void HttpTable::fail(Exchange& exchange, Error error) {
   close(exchange);
   exchange.error = std::move(error);
@@ -291,7 +292,7 @@ void HttpTable::take_in_whole(std::uint32_t key, net::HttpEvent event) {
 
 void HttpTable::take_in(net::HttpEvent event) {
   const auto found = exchanges_.find(event.owner.handle);
-  // It may have been closed by what came just before.
+  // An earlier event of the same turn may have closed it.
   if (found == exchanges_.end() || !found->second.id) return;
   Exchange& exchange = found->second;
   switch (event.kind) {

@@ -42,7 +42,7 @@ class HttpTable {
   HttpTable(const HttpTable&) = delete;
   HttpTable& operator=(const HttpTable&) = delete;
 
-  // What the instance may have itself, now that it has lent the rest to its children.
+  // Sets the limits that are left to the instance after it lent the rest to its children.
   void set_own(SplitLimit call_count_max, SplitLimit exchange_count_max) {
     call_count_max_ = call_count_max;
     exchange_count_max_ = exchange_count_max;

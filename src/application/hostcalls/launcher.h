@@ -1,5 +1,6 @@
 #pragma once
-// What the host calls need of the lifecycle: other instances, and what this one has used.
+// Launcher is the host calls' view of the lifecycle: other instances, and the use of this one's
+// limits.
 //
 // Thread   engine thread. Called while a guest runs, so nothing here runs another one.
 #include <cstdint>
@@ -29,10 +30,10 @@ class Launcher {
                                                    ChildLaunch launch) = 0;
   // Nothing where it has ended.
   virtual void kill_child(control::InstanceId child, const std::string& reason) = 0;
-  // The parent has dropped the handle: what the child says from now on nobody hears.
+  // The parent has dropped the handle. Later output of the child is dropped.
   virtual void drop_child(control::InstanceId child) = 0;
   virtual Result<void> send_child(control::InstanceId child, std::string message) = 0;
-  // What the lifecycle and the control layer count.
+  // The use of the limits that the lifecycle and the control layer count.
   virtual std::vector<LimitUse> limits(control::InstanceId instance) = 0;
 };
 

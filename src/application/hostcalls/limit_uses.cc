@@ -20,7 +20,7 @@ std::vector<LimitUse> own_limits(const GuestState& guest) {
       handles("context_count_max", HandleKind::Context, control.context_count_max),
       handles("subscription_count_max", HandleKind::Subscription, limits.subscription_count_max),
       {"pending_command_count_max", control.pending_command_count_max, pending.count},
-      // What is lent to children counts as used.
+      // Limits lent to children count as used.
       {"pending_bytes_max", limits.pending_bytes_max,
        pending.bytes + guest.pending_bytes_max().childrens},
       {"queued_token_count_max", limits.queued_token_count_max, guest.queued_tokens()},
@@ -54,7 +54,7 @@ std::vector<LimitUse> own_limits(const GuestState& guest) {
       handles("generation_count_max", HandleKind::Generation, GenerationTable::kGenerationCountMax),
       {"handle_count_max", HandleTable::kSlotCountMax, guest.handles.slot_count()},
       {"log_pending_bytes_max", limits.log_pending_bytes_max, guest.outbox.line_bytes()},
-      // Its own bounds, of what all of its tenant export.
+      // The limits are the instance's; the counts are its whole tenant's.
       {"export_count_max", control.export_count_max, statistics.tenant_export_count},
       {"export_page_count_max", control.export_page_count_max, statistics.tenant_export_page_count},
       {"text_bytes_max", limits.text_bytes_max, {}},

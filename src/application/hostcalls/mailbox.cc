@@ -21,7 +21,7 @@ void Mailbox::leave() {
   }
   message_count_ = 0;
   bytes_ = 0;
-  // It gets no more before it gives back what it got.
+  // The mailbox is taken off the lines before it returns messages, so it gets none of them back.
   std::vector<std::pair<const Pull*, FutureRecord*>> untaken;
   for (const auto& [handle, pull] : pulls_) {
     FutureRecord* record = futures_.find_answered(GuestHandle{static_cast<std::int32_t>(handle)});
@@ -31,7 +31,7 @@ void Mailbox::leave() {
       broker_.cancel_pull(*this, pull.name, pull.ticket);
     }
   }
-  // The first one first: whoever waits gets it at once.
+  // Messages go back in their order, because a waiting instance gets one at once.
   std::sort(untaken.begin(), untaken.end(), [](const auto& left, const auto& right) {
     return left.second->order < right.second->order;
   });

@@ -53,11 +53,11 @@ class Mailbox {
   Result<void> push(const std::string& name, std::string message);
   Result<GuestHandle> pull(const std::string& name);
 
-  // A future of next() or pull() ends; its result was taken, or nobody will take it.
+  // A future of next() or pull() ends; its result was taken, or never will be.
   void future_taken(const FutureRecord& record);
   void future_dropped(FutureRecord& record);
 
-  // Of the broker. Whether so many messages of so many bytes each fit.
+  // The broker calls these. This one checks that so many messages of so many bytes each fit.
   Result<void> check_room(std::uint32_t count, std::uint64_t bytes) const;
   void deliver(GuestHandle subscription, SharedMessage message);
   // Whether the future may have a message of so many bytes; else it has failed, and pulls no more.

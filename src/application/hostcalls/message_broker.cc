@@ -34,7 +34,7 @@ void MessageBroker::join(Mailbox& mailbox) {
 void MessageBroker::leave(Mailbox& mailbox) {
   const auto found = tenants_.find(mailbox.tenant());
   if (found == tenants_.end() || found->second.members.erase(&mailbox) == 0) return;
-  // Its queues go with the last member, and with them what is in them.
+  // The tenant's queues and their messages go with the last member.
   if (found->second.members.empty()) tenants_.erase(found);
 }
 

@@ -2,9 +2,10 @@
 // MessageBroker carries messages between the instances of one tenant (interface/messaging.wit):
 // topics, which give each message to all who subscribed, and queues, which give each to one.
 //
-// Owns     the queues of all tenants, and who waits for what. Mailboxes are the instances' own.
+// Owns     the queues of all tenants, and the subscriptions and pulls that wait. Mailboxes are the
+//          instances' own.
 // Thread   engine thread only.
-// Errors   QuotaExceeded names the limit; nobody gets the message then.
+// Errors   QuotaExceeded names the limit; then no instance gets the message.
 //
 // Invariants, all checked by verify():
 //   MB1  A queue has messages or pullers, never both, and is forgotten when it has neither.
@@ -25,7 +26,7 @@ namespace quire::hostcalls {
 
 class Mailbox;
 
-// Of one tenant.
+// Limits of one tenant.
 struct BrokerLimits {
   std::uint32_t message_queue_count_max = 1024;
   std::uint32_t queued_message_count_max = 1u << 14;  // In all its queues.
@@ -35,8 +36,9 @@ struct BrokerLimits {
 
 class MessageBroker {
  public:
-  // Of one who waits; never given out twice. Many thousands wait in one line, and all of a tree
-  // that ends leave it at once, so nobody is looked for there.
+  // A ticket names one entry of a line, and is never given out twice. Many thousands may wait in
+  // one line, and a tree of programs that ends leaves it at once, so removal must not search the
+  // line.
   using Ticket = std::uint64_t;
 
   explicit MessageBroker(BrokerLimits limits = {}) : limits_(limits) {}
@@ -70,7 +72,7 @@ class MessageBroker {
     std::uint64_t queued_message_count = 0;
   };
   Counts counts() const;
-  // Of a tenant's queues, by the names that errors tell.
+  // The use of a tenant's limits, under the names that errors have.
   std::vector<LimitUse> limits(control::TenantId tenant) const;
   void verify() const;
 

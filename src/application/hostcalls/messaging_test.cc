@@ -142,7 +142,8 @@ TEST_F(Messaging, FullMailboxIsAnErrorToTheSenderAndThenNobodyGetsTheMessage) {
   EXPECT_EQ(reader->take(reader->call("next-message", {}, handle)), std::nullopt);
 }
 
-// What was delivered into futures counts no more as the mailbox's, so it has a bound of its own.
+// Messages that were delivered into futures no longer count as the mailbox's; the limit of held
+// results counts them.
 TEST_F(Messaging, WhoHoldsTooMuchGetsNoMoreAndTheMessageStaysForTheNext) {
   GuestLimits limits;
   limits.held_result_bytes_max = 5000;
@@ -181,7 +182,7 @@ TEST_F(Messaging, QueueGivesEachMessageToTheOneWhoAskedFirst) {
   EXPECT_EQ(two->call("push", {"work", "b"}), 0);
   EXPECT_EQ(two->call("push", {"work", "c"}), 0);
   EXPECT_EQ(two->take(second), "b");
-  one->drop(first);  // Nobody had "a": it is the first one again.
+  one->drop(first);  // No instance took "a", so it is the first one again.
   EXPECT_EQ(two->take(two->call("pull", {"work"})), "a");
   EXPECT_EQ(two->take(two->call("pull", {"work"})), "c");
   EXPECT_EQ(broker.counts().queue_count, 0u);
@@ -324,7 +325,7 @@ TEST_F(Messaging, NoMessageIsLostOrDoubledWhateverProgramsDo) {
       }
       own_broker.verify();
     }
-    // What is left comes in the order in which it was sent.
+    // The messages that are left come in the order in which they were sent.
     while (members.size() > 1) {
       members.pop_back();
       pulls.pop_back();

@@ -47,7 +47,7 @@ Result<std::string> read_text(const HostCall& call, GuestList<std::uint8_t> list
   return text;
 }
 
-// Of a model or a trait; no name is longer.
+// Reads the name of a model or a trait; no name is longer.
 Result<std::string> read_known_name(const HostCall& call, GuestList<std::uint8_t> list) {
   if (list.count > kGuestNameBytesMax) {
     return Error(ErrorCode::TooLarge, "name: " + std::to_string(list.count) + " bytes of at most " +

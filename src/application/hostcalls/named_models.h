@@ -1,7 +1,7 @@
 #pragma once
-// NamedModels: what a program's handles of models stand for besides the model: a name that was not
-// the model's own, "NAME" of an adapter or "BASE:NAME", and the adapter that contexts of the handle
-// begin under.
+// NamedModels: what a program's handle of a model stands for in addition to the model. A handle
+// that was opened as "NAME" of an adapter or as "BASE:NAME" keeps that name, and the adapter under
+// which its contexts begin.
 //
 // A handle's payload is a number that add() gave; 0 is the model itself. Queues have the payload of
 // the model that they were made with.

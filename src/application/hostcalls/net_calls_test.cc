@@ -52,7 +52,7 @@ class NetCalls : public HostCalls {
   }
   std::int64_t head(std::int64_t exchange) { return call("net", "response-head", {exchange}); }
   std::int64_t read(std::int64_t exchange) { return call("net", "read-body", {exchange}); }
-  // What the client has is taken in, as the manager does each turn.
+  // Takes the client's events in, as the manager does each turn.
   void turn(std::uint64_t ns = 0) {
     clock.advance_ns(ns);
     for (net::HttpEvent& each : http.take_events()) state->http.take_in(std::move(each));
@@ -207,7 +207,7 @@ TEST_F(NetCalls, ADroppedReadLosesNothing) {
   EXPECT_EQ(call("future", "drop", {future}), 0);
   future = read(exchange);
   EXPECT_EQ(taken(future), "first ");
-  // Of its head too.
+  // A dropped future of the head leaves the head too.
   future = head(exchange);
   EXPECT_EQ(call("future", "drop", {future}), 0);
   EXPECT_GT(take(head(exchange)), 8);

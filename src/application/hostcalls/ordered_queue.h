@@ -1,9 +1,9 @@
 #pragma once
 // OrderedQueue holds what came in and was not handed out yet. Each element is numbered as it comes,
-// so that one that was handed out for a future that is dropped gets its place back, in whichever
-// order futures are dropped.
+// so that one that was handed out for a future that is dropped gets its place back, whatever the
+// order in which futures are dropped.
 //
-// Thread   whoever owns it.
+// Thread   its owner's.
 //
 // Invariants, checked by verify():
 //   OQ1  Numbers grow from the front to the back, and none is above the last that was given.

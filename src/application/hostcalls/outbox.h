@@ -21,7 +21,7 @@ namespace quire::hostcalls {
 
 class Outbox {
  public:
-  static constexpr std::uint64_t kLineBytes = 64;   // What a line costs besides its text,
+  static constexpr std::uint64_t kLineBytes = 64;   // Added to the text of a line,
   static constexpr std::uint64_t kPartBytes = 256;  // a part of a file or response its bytes.
 
   struct Message {
@@ -56,7 +56,7 @@ class Outbox {
     count(items_.front(), false);
     items_.pop_front();
   }
-  // Nobody will take the response.
+  // The client is gone.
   void drop_response();
   const LazyDeque<Item>& items() const { return items_; }
 

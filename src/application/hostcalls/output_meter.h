@@ -1,7 +1,7 @@
 #pragma once
 // OutputMeter counts what one instance gave out, in all: messages to its client, log lines, and
-// parts of files. What waits for the client has bounds of its own; this one says how much there may
-// ever be.
+// parts of files. Output that waits for the client has limits of its own; this one is of all output
+// ever.
 //
 // Thread   engine thread only.
 // Errors   QuotaExceeded names output_bytes_max.

@@ -21,7 +21,7 @@ class PageCalls : public HostCalls {
     host->put(kName, text);
     return static_cast<std::int64_t>(text.size());
   }
-  // Of a queue of the model that only allocates.
+  // A queue of the model that only allocates.
   std::int64_t mute_queue() {
     host->put(kName, "mute");
     return call("queue", "create-queue", {call("models", "get-model", {kName, 4}), 1});

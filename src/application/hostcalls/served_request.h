@@ -1,7 +1,7 @@
 #pragma once
-// ServedRequest is the HTTP request that launched an instance, and the instance's response: the parts
-// of the body that the guest has not read, and how far the response is, whose parts wait in the
-// Outbox. An instance that no request launched has an empty one.
+// ServedRequest is the HTTP request that launched an instance, and the instance's response. It has
+// the parts of the body that the guest has not read, and the state of the response, whose parts
+// wait in the Outbox. An instance that no request launched has an empty one.
 //
 // Thread   engine thread only.
 // Bound    GuestLimits::request_inbox_bytes_max and response_outbox_bytes_max. Each side may go
@@ -26,7 +26,7 @@
 
 namespace quire::hostcalls {
 
-// What a guest is told of a request before its body.
+// The part of a request that a guest can read before the body.
 struct RequestHead {
   std::string method;
   std::string target;
@@ -59,10 +59,10 @@ class ServedRequest {
   Result<void> finish();
   void future_dropped(FutureRecord& record);
 
-  // What the client sends, and whether another part may come.
+  // Takes a part that the client sends, and whether another may come.
   void push(std::string part, bool is_last);
   bool wants_part() const;
-  // Nobody reads the response any more, and no part of the body comes.
+  // The client reads no more of the response, and no part of the body comes.
   void client_gone();
   // The client took a part of the response.
   void part_taken() { wake_writer(); }

@@ -41,7 +41,7 @@ class Served : public HostCalls {
     state->served.push(std::string(part), is_last);
     state->verify();
   }
-  // What the client is offered next, which it takes.
+  // Takes the client's next output.
   std::string next() {
     const std::optional<service::Said> said = state->next_said();
     if (!said) return "none";

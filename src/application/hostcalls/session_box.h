@@ -35,7 +35,7 @@ class SessionBox {
   // The client speaks.
   Result<void> push(std::string message);
   void close() { closed_ = true; }
-  // Of the message that pull() gives next; empty: there is none.
+  // The size of the message that pull() gives next; empty: there is none.
   std::optional<std::size_t> next_bytes() const;
   std::optional<OrderedQueue<std::string>::Element> pull();
   // Pulled for a future that was dropped.
@@ -49,11 +49,12 @@ class SessionBox {
   // The same once the inbox is empty.
   std::optional<Error> ended() const;
 
-  // One call of `log`: a line for each newline in `text`, of which kCallLineCountMax end one. What
-  // is behind them is one line.
+  // One call of `log`: a line for each newline in `text`, of which kCallLineCountMax end one. The
+  // rest is one line.
   Result<void> log(LogLevel level, std::string_view text);
-  // What the guest itself logged last at the level of an error: the reason, if it ends with an exit
-  // code that is not 0. It is kept even if the log has no room for it.
+  // Notes the last line that the guest itself logged at the level of an error. It is the reason if
+  // the guest ends with an exit code that is not 0, so it is kept even if the log has no room for
+  // it.
   void note_failure(std::string_view text);
   const std::string& last_failure() const { return last_failure_; }
   // Bytes of a stream; lines go out as they end. How many were written: up to the end of the line

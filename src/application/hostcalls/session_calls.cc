@@ -7,7 +7,7 @@
 namespace quire::hostcalls {
 namespace {
 
-// What answers a request has no other client.
+// Refuses a call of session in an instance that answers a request: it has no other client.
 Result<void> check_client(const HostCall& call) {
   if (!call.guest.served.is_served()) return {};
   return Error(ErrorCode::NotSupported,

@@ -35,7 +35,7 @@ Result<std::int32_t> open_snapshot(HostCall& call, GuestHandle queue, GuestList<
   return static_cast<std::int32_t>(future.handle);
 }
 
-// What a save is asked for, but for the context.
+// The arguments of a save, except for the context.
 struct SaveWish {
   GuestList<std::uint8_t> name;
   std::uint32_t flags = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // TenantGauge is what the host calls of all instances of one tenant count together. The lifecycle
-// owns it (tenant_meter.h) and sets its bound.
+// owns it (tenant_meter.h) and sets its limit.
 //
 // Thread   engine thread only.
 #include <cstdint>

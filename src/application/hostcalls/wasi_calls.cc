@@ -41,7 +41,7 @@ Errno fault_unless(bool stored) {
   return stored ? Errno::Success : Errno::Fault;
 }
 
-// Of all arguments, the program's name first.
+// The sizes of all arguments, the program's name first.
 struct ArgumentSizes {
   std::uint32_t count = 1;
   std::uint32_t bytes = kProgramName.size() + 1;
@@ -236,8 +236,8 @@ Suspension suspension(Errno code) {
 
 }  // namespace
 
-// Which event will come is known before the wait begins, so it is written now: nobody may write to
-// the memory of a guest that is parked.
+// The event that will come is known before the wait begins, so it is written now: the memory of a
+// parked guest must not be written.
 Result<Suspension> wasi_poll_oneoff(HostCall& call, GuestAddress subscriptions, GuestAddress events,
                                     std::uint32_t count, GuestAddress event_count) {
   if (count == 0 || count > kSubscriptionCountMax) return suspension(Errno::Invalid);

@@ -38,7 +38,7 @@ std::uint64_t Admission::place_share_of(control::TenantId tenant) const {
   return std::max<std::uint64_t>(there_.share_of(tenant, limits_.waiting_launch_count_max), 1);
 }
 
-// Those who wait take places up to their shares.
+// Waiting launches take places up to their tenants' shares.
 bool Admission::will_have_place(control::TenantId tenant) const {
   if (instance_count(tenant) + waiting_count(tenant) >= place_share_of(tenant)) return false;
   std::uint64_t taken = instance_count();
@@ -94,8 +94,8 @@ void Admission::leave(control::TenantId tenant, std::uint64_t now_ns) {
   if (left_ns_.size() > kLeftCountMax) left_ns_.pop_front();
 }
 
-// The mean time between two that left, the one that is still to come included: if nobody has left
-// for a while, it takes a while.
+// The mean time between two departures, the coming one included. If no launch has left for a while,
+// the next takes a while.
 std::uint64_t Admission::retry_after_ms(std::uint64_t now_ns) const {
   if (left_ns_.size() < 2) return kRetryMsUnknown;
   const std::uint64_t mean_ns = (now_ns - left_ns_.front()) / left_ns_.size();

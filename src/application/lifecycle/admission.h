@@ -2,20 +2,21 @@
 // Admission says whether a launch comes in, has to wait, or is refused and when to try again.
 //
 // A launch that comes in waits until there is a place for it, and holds the place until its last
-// word was taken. Places and those who wait for one are bounded. A child does not wait: its parent
-// may be what holds the place, and a server full of parents would wait for ever.
+// output was taken. Places and launches that wait are limited. A child does not wait: its parent
+// may be what holds the place, and a server full of parents would wait forever.
 //
-// Of the places, and of those who wait where not all of them have a place, a tenant may have as many
-// as it leaves for the others (control/api/tenant_shares.h), one at least: first come, first served
-// would let one tenant keep all others out. The only tenant that is known may have all places and
-// the whole queue, and an operator may give a tenant another share of the places.
+// A tenant may have as many places as it leaves for the others, but one at least
+// (control/api/tenant_shares.h). The same holds for places in the queue, if not every waiting
+// launch has a place. First come, first served would let one tenant keep all the others out. If
+// only one tenant is known, it may have all places and the whole queue. An operator may give a
+// tenant another share of the places.
 //
 // Thread   that of its owner. Reads no clock.
-// Errors   Unavailable, with the bounds, how much of each is used, and when to try again; and whose
-//          share is full, where that is why.
+// Errors   Unavailable, with the limits, how much of each is used, and when to try again. If a
+//          tenant's share is full, the error says so.
 //
-// A text speaks of the tenant's own launches: sums of all, and what a share is just now, would tell
-// it of the others.
+// A message has figures of the tenant's own launches only. Sums over all tenants, and the present
+// size of a share, would disclose those of another tenant.
 //
 // Invariants, checked by verify():
 //   AD1  At most instance_count_max + waiting_launch_count_max are in.
@@ -31,7 +32,7 @@
 namespace quire::lifecycle {
 
 struct AdmissionLimits {
-  // Instances that have begun to start, until their last word was taken; never more than the
+  // Instances that have begun to start, until their last output was taken; never more than the
   // runtime has slots.
   std::uint32_t instance_count_max = 1u << 20;
   // Launches that wait for one of them to go, or for their program to be compiled.
@@ -67,7 +68,7 @@ class Admission {
   }
   // One of the tenant's that waited does no more: it starts, or it ended before it could.
   void begin(control::TenantId tenant);
-  // The last word of one of the tenant's that had begun was taken.
+  // The last output of one of the tenant's that had begun was taken.
   void leave(control::TenantId tenant, std::uint64_t now_ns);
 
   // The same launch may succeed then: a guess from how often one left of late.
@@ -86,7 +87,7 @@ class Admission {
  private:
   // Why it does not come in.
   std::optional<std::string> refusal(const Launch& launch) const;
-  // One more of the tenant's will find a place at once, though others wait.
+  // One more of the tenant's will find a place at once, though other launches wait.
   bool will_have_place(control::TenantId tenant) const;
 
   const AdmissionLimits limits_;

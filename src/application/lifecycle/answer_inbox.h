@@ -4,7 +4,7 @@
 // built before it.
 //
 // Thread   engine thread only.
-// Bound    one answer for each future that waits, which hostcalls bounds; one loss for each
+// Bound    one answer for each future that waits, whose number hostcalls limits; one loss for each
 // instance.
 #include <utility>
 #include <vector>

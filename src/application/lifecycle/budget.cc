@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kWasmPageBytes = 1u << 16;
 
-// Of whatever fits 64 bits.
+// Does not overflow for any 64-bit number.
 std::uint64_t share(std::uint64_t of, std::uint32_t percent) {
   return of / 100 * percent + of % 100 * percent / 100;
 }

@@ -1,11 +1,11 @@
 #pragma once
-// Budget: what an instance may use with its children, and what it lends them. Plain arithmetic.
+// Budget is what an instance may use with its children, and what it lends them. Plain arithmetic.
 //
-// A child gets a share of what its parent has left, and while it lives its parent has so much less:
-// a tree of instances never holds or uses more than its root may. Processor time is not lent but
-// charged to all ancestors as it is used, so that a parent which lent all can still wait; and so
-// that it can still ask for something and hear what its children say, the last part of its room for
-// results and arguments (kKeptPart of its limit) is not lent.
+// A child gets a share of what its parent has left, and while it lives its parent has so much less.
+// So a tree of instances never holds or uses more than its root may. Processor time is not lent:
+// all ancestors are charged for it as it is used, so that a parent which lent everything can still
+// wait. A parent must also be able to ask for something and to receive from its children. So the
+// last part of its room for results and arguments (1 / kKeptPart of its limit) is not lent.
 #include <cstdint>
 #include <string>
 

@@ -12,10 +12,10 @@
 namespace quire::lifecycle {
 namespace {
 
-// Of a child that has ended and was not heard to its end.
+// The part of a child's budget that stays lent after its end, until its last output was taken.
 constexpr Budget kOwnPlace{.child_count = 1};
 
-// What a child and its children used is its parent's children's.
+// Adds the tokens of a child and of its children to those of the parent's children.
 void add_tokens(service::End& parent, const service::End& child) {
   parent.children_asked_token_count += child.asked_token_count + child.children_asked_token_count;
   parent.children_computed_token_count +=
@@ -27,8 +27,8 @@ void add_tokens(service::End& parent, const service::End& child) {
 
 }  // namespace
 
-// Processor time that children used counts as this one's own, and so do pages that its contexts are
-// to have back from a suspension: nobody else gets them meanwhile.
+// Processor time that children used counts as the instance's own. So do pages that its contexts get
+// back after a suspension, because they stay reserved for it.
 Budget ChildPrograms::left_of(const InstanceRecord& record) const {
   const control::InstanceStatistics used = control_.statistics(record.id);
   Budget left = budget_of(record.limits);
@@ -46,7 +46,7 @@ Budget ChildPrograms::left_of(const InstanceRecord& record) const {
   return left;
 }
 
-// Who counts what this one holds and uses itself: what it lent is not its own now.
+// Passes on the limits that the instance's own use is held to, without what it lent.
 void ChildPrograms::tell_limits(const InstanceRecord& record) {
   const Budget all = budget_of(record.limits);
   Budget own = all;
@@ -87,7 +87,7 @@ Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId pare
   lent_to = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};
   lent_to.lent.cpu_ns = 0;  // Charged as it is used.
   parent.lent += lent_to.lent;
-  // Where there was a place at once, and it could not be started.
+  // The child had a place at once, but could not be started.
   if (host_.find(child)->stage == Stage::Ended) give_back(lent_to, parent);
   tell_limits(parent);
   return child;

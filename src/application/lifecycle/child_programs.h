@@ -26,7 +26,7 @@
 
 namespace quire::lifecycle {
 
-// What it needs of the manager.
+// ChildHost is the part of the manager that ChildPrograms needs.
 class ChildHost {
  public:
   virtual ~ChildHost() = default;
@@ -36,7 +36,7 @@ class ChildHost {
   virtual void kill(InstanceRecord& record, std::string reason) = 0;
   virtual void wake_if_over(InstanceRecord& record) = 0;
   virtual void client_ready(InstanceRecord& record) = 0;
-  // What is bounded of all instances of its tenant together.
+  // The limits of all instances of its tenant together.
   virtual std::vector<hostcalls::LimitUse> tenant_limits(const InstanceRecord& record) = 0;
 };
 
@@ -45,7 +45,7 @@ class ChildPrograms final : public hostcalls::Launcher, public Listener {
   ChildPrograms(ChildHost& host, control::ControlPort& control, const Clock& clock)
       : host_(host), control_(control), clock_(clock) {}
 
-  // Of the host calls.
+  // Called by the host calls.
   Result<control::InstanceId> launch_child(control::InstanceId parent,
                                            hostcalls::ChildLaunch launch) override;
   void kill_child(control::InstanceId child, const std::string& reason) override;
@@ -53,23 +53,24 @@ class ChildPrograms final : public hostcalls::Launcher, public Listener {
   Result<void> send_child(control::InstanceId child, std::string message) override;
   std::vector<hostcalls::LimitUse> limits(control::InstanceId instance) override;
 
-  // Of the children.
+  // Called for the children's output.
   bool heard(InstanceId child, const service::Said& said) override;
 
-  // Of the manager. A guest ran so long: the time is also that of its ancestors. The one of them
-  // whose limit this exceeds, or null.
+  // Called by the manager. A guest ran for so long, which its ancestors are charged for too.
+  // Returns the ancestor whose limit this exceeds, or null.
   const InstanceRecord* charge_cpu(InstanceRecord& record, std::uint64_t ns);
   // A child waits for the first time, or has ended before: so its siblings to come may run, too.
   void first_run_over(const InstanceRecord& record);
   // An instance ends: so do its children, and what it was lent goes back.
   void instance_ended(InstanceRecord& record);
-  // After a guest ran: children who were told that it has no room may try again.
+  // After a guest ran: children that were refused for lack of room may try again.
   void unblock(InstanceRecord& parent);
 
   std::size_t count() const { return children_.size(); }
-  // Who launched it; empty: a client.
+  // The parent that launched it; empty: a client did.
   std::optional<InstanceId> parent_of(InstanceId id) const;
-  // What the lifecycle and the control layer count of it. The guest's memory is 0 here.
+  // The instance's use of the limits that the lifecycle and the control layer count. The guest's
+  // memory is 0 here.
   std::vector<hostcalls::LimitUse> figures(const InstanceRecord& record) const;
   void verify(const std::vector<const InstanceRecord*>& instances) const;  // All there are.
 

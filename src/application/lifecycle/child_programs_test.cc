@@ -210,7 +210,8 @@ TEST_F(Children, TreeNeverHasMoreThanItsRoot) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
-// Of 1,600 bytes a hundred are the parent's own whatever it lends, and of the 750 of `middle` 46.
+// The parent keeps a hundred of its 1,600 bytes whatever it lends, and `middle` keeps 46 of its
+// 750.
 TEST_F(Children, ATreeHoldsNoMoreResultsAndArgumentsThanItsRootMay) {
   std::map<std::string, std::string> seen;
   const auto look = [&](FakeHost& host, const std::string& who) {
@@ -501,7 +502,8 @@ TEST_F(Children, AChildThatFoundNoRoomIsHeardWhenItsParentAsksForIt) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
-// One child fills what the parent may hold; another, which is waited for, cannot say its last word.
+// One child fills the parent's room for messages; another child, whose end is waited for, has no
+// room for its last message.
 TEST_F(Children, AChildThatIsWaitedForIsHeardWhenAnotherOneMadeRoom) {
   program("filler", [](FakeHost& host, int turn, std::int64_t&) {
     for (int each = 0; turn == 0 && each < 4; ++each) send(host, "a message");
@@ -547,7 +549,7 @@ TEST_F(Children, AChildThatIsWaitedForIsHeardWhenAnotherOneMadeRoom) {
   }
 }
 
-// Each says more than its parent's inbox takes and ends; nobody listens.
+// Each child sends more than its parent's inbox takes and ends; the parent does not read.
 TEST_F(Children, AChildThatEndedKeepsItsPlaceUntilItsParentHasHeardIt) {
   program("talker", [](FakeHost& host, int, std::int64_t&) -> FakeAction {
     for (int each = 0; each < 3; ++each) host.call("session", "send", {kBuffer, 1000});
@@ -590,9 +592,8 @@ TEST_F(Children, AChildThatEndedKeepsItsPlaceUntilItsParentHasHeardIt) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
-// What only the program itself could have taken goes with it: results, messages to it, the end of a
-// child of its own. Else its parent lends the room for that again, as often as it may have
-// children.
+// Results, messages to the child and the ends of its own children go when the child ends. Else its
+// parent would lend the room for them again, as often as it may have children.
 TEST_F(Children, AChildThatEndedUnheardHoldsOnlyWhatItSaid) {
   program("last word", [](FakeHost& host, int, std::int64_t&) -> FakeAction {
     send(host, std::string(3000, 'w'));

@@ -1,8 +1,9 @@
 #pragma once
-// CompileQueue has the programs that wait for the compiler, and says which is the next: the tenants take turns, and
-// of each the program that came first goes first. So one tenant that brings many programs does not keep another's
-// single one behind all of them. A tenant has at most its share of the count and of the bytes
-// (control/api/tenant_shares.h), those of the programs that are being compiled included.
+// CompileQueue has the programs that wait for the compiler, and chooses the next: the tenants take
+// turns, and each tenant's programs go in the order in which they came. So the single program of a
+// tenant does not wait for all of another tenant's many. A tenant has at most its share of the
+// count and of the bytes (control/api/tenant_shares.h), those of the programs that are being
+// compiled included.
 //
 // Thread   engine thread only.
 // Errors   QuotaExceeded names the limit and what the tenant has.
@@ -49,7 +50,7 @@ class CompileQueue {
   // One that was popped is compiled, or could not be.
   void done(ProgramId id);
 
-  // Those that wait and those that are being compiled.
+  // Programs that wait, and those that are being compiled.
   std::size_t count() const { return owners_.size(); }
   void verify() const;
 

@@ -38,7 +38,7 @@ TEST(CompileQueue, OneOfSeveralTenantsLeavesHalfToWhoeverComesAndOneAloneMayHave
   EXPECT_FALSE(queue.check(TenantId{2}, 500).ok());
   queue.set_several(false);
   EXPECT_TRUE(queue.check(TenantId{1}, 900).ok());
-  // What is being compiled counts until it is done.
+  // A program that is being compiled counts until it is done.
   queue.set_several(true);
   const CompileQueue::Job first = *queue.pop();
   EXPECT_FALSE(queue.check(TenantId{1}, 1).ok());

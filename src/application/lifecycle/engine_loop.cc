@@ -51,12 +51,12 @@ void EngineLoop::run_woken() {
     manager_.run_ready(budget_ns - used_ns);
     manager_.take_answers();
     used_ns = clock_.now_ns() - start_ns;
-    if (used_ns == 0) break;  // A clock that stands still is moved by whoever simulates.
+    if (used_ns == 0) break;  // A simulated clock stands still until its test advances it.
   }
 }
 
-// While the device is busy, or others are ready, background guests earn a tenth of the time that
-// passes.
+// While the device is busy, or other guests are ready, background guests earn a tenth of the time
+// that passes.
 bool EngineLoop::run_background() {
   const std::uint64_t now_ns = clock_.now_ns();
   const auto passed_ns = static_cast<std::int64_t>(now_ns - credited_ns_);
@@ -109,8 +109,8 @@ void EngineLoop::loop(bool until_idle) {
   }
 }
 
-// What instances took on their way stays with the allocator otherwise, as it lies between what
-// lives on. It takes a millisecond or so, in which nobody waits.
+// Returns free memory to the system. The allocator keeps it otherwise, because it lies between
+// blocks that are in use. It takes a millisecond or so, while no instance lives.
 void EngineLoop::give_memory_back() {
   if (is_tidy_) return;
   const std::uint64_t now_ns = clock_.now_ns();

@@ -16,14 +16,14 @@
 
 namespace quire::lifecycle {
 
-// What brings requests from other threads and hands out what they ask for: the server.
+// FrontDoor brings requests from other threads and hands out their answers: the server.
 class FrontDoor {
  public:
   virtual ~FrontDoor() = default;
   // Begins each turn of the loop: takes in what has come, in bounded time. True if anything was
   // done.
   virtual bool take_requests() = 0;
-  // Ends each turn: tells those who wait for it that something was put out.
+  // Ends each turn: notifies the threads that wait for output.
   virtual void hand_out() = 0;
   // When it has something to do on its own, on the engine's clock.
   virtual std::optional<std::uint64_t> next_timer_ns() const = 0;

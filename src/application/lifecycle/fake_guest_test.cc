@@ -149,8 +149,8 @@ TEST_F(FakeGuests, GuestThatUsesUpItsSliceGetsATenthOfABusyDevicesTime) {
   EXPECT_EQ(used_ns, 10 * kMillisecond);
 }
 
-// They compute for nearly a slice, then wait for a nanosecond, over and over. Beside them one wakes
-// each 5 ms for a moment, and one only computes.
+// The nappers compute for nearly a slice, then wait for a nanosecond, over and over. Alongside
+// them, one guest wakes each 5 ms for a moment, and one only computes.
 TEST_F(FakeGuests, ManyWhoNapDelayNobodyWhoWaitsAndStarveNobodyWhoComputes) {
   std::uint64_t napping_ns = 0, computing_ns = 0, late_ns = 0, due_ns = 0;
   const ProgramId napper = program("napper", [&](FakeHost& host, int) -> FakeAction {
@@ -207,7 +207,7 @@ TEST_F(FakeGuests, LaunchesOfWhatComputesAtFirstGetAFifthOfABusyDevicesTime) {
   for (const std::uint64_t each_ns : {1'500'000, 400'000}) {
     const std::string name = "runs " + std::to_string(each_ns);
     const ProgramId attacker = program(name, compute);
-    run_ns = kSecond;  // While the device does nothing: nobody pays for that.
+    run_ns = kSecond;  // It is not charged while the device does nothing.
     engine.control.idle_now = true;
     launch(attacker, 0);
     engine.settle();
@@ -480,7 +480,7 @@ TEST_F(FakeGuests, ReceiveIsToldThatTheClientIsGoneAndWaitsAgainWhenOneIsBack) {
   engine.settle();
   ASSERT_TRUE(engine.manager.send_to(id, "one").ok());
   ASSERT_TRUE(engine.manager.client_left(id, "nobody is there").ok());
-  for (int i = 0; i < 3; ++i) engine.loop.step();  // Told once for each time it asks.
+  for (int i = 0; i < 3; ++i) engine.loop.step();  // Each call gets the error once.
   ASSERT_TRUE(engine.manager.client_back(id).ok());
   engine.settle();
   ASSERT_TRUE(engine.manager.send_to(id, "two").ok());

@@ -11,7 +11,7 @@ using control::TenantId;
 
 namespace {
 
-// Whose turn it is after `last`. Requires: somebody's.
+// The tenant whose turn it is after `last`. Requires: there is one.
 template <typename OfTenants>
 TenantId next_after(const OfTenants& tenants, TenantId last) {
   const auto next = tenants.upper_bound(last);
@@ -47,7 +47,7 @@ InstanceId FeedbackQueue::pop_least() {
   return take(level, level.last_turn);
 }
 
-// Of the tenant whose turn it is.
+// Takes the oldest guest of the tenant whose turn it is.
 InstanceId FeedbackQueue::pop_oldest() {
   last_oldest_turn_ = next_after(counts_, last_oldest_turn_);
   Level* oldest = nullptr;

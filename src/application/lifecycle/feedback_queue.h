@@ -1,12 +1,13 @@
 #pragma once
-// FeedbackQueue says which guest runs next: the one that has run, or is likely to run, least, by
-// levels, and each fourth time the one that has stood here longest, so that all go on in the end.
-// Within a level tenants take turns, and also each fourth time: a tenant with a thousand guests
-// that are woken at once delays another's by as many guests as there are tenants, and not by all.
-// (The feedback queue of Corbató et al., "An Experimental Time-Sharing System", 1962.)
+// FeedbackQueue chooses the guest that runs next, by levels: the one that has run, or is likely to
+// run, least. Each fourth time it chooses the one that has waited here longest, so that all go on
+// in the end. Tenants take turns within a level, and also each fourth time. If a tenant wakes a
+// thousand guests at once, another tenant's guest waits for as many guests as there are tenants,
+// not for a thousand. (The feedback queue of Corbató et al., "An Experimental Time-Sharing System",
+// 1962.)
 //
-// So one that does a little for each token, or is cut once in a while because it had much to do,
-// does not wait for a slice of each of the many that only compute.
+// Some guests do a little for each token, or are cut once in a while because they had much to
+// do. They therefore do not wait for a slice of each of the many guests that only compute.
 //
 // Thread   that of its owner.
 #include <array>

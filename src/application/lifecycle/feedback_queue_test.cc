@@ -34,7 +34,7 @@ TEST(FeedbackQueue, ATenantWithAThousandGuestsDelaysAnothersByOne) {
   EXPECT_EQ(queue.pop(), InstanceId{2'000});
   queue.push(TenantId{2}, InstanceId{2'000}, 0);
   EXPECT_EQ(queue.pop(), InstanceId{2}) << "in turn";
-  queue.pop();  // Whoever stood here longest.
+  queue.pop();  // Takes the one that waited longest.
   EXPECT_EQ(queue.pop(), InstanceId{2'000});
 }
 

@@ -1,10 +1,10 @@
 #pragma once
-// FirstRuns counts what instances of one program, which clients of one tenant launched, ran until
-// each first waited or ended, while the device worked. A tenth of the time is theirs at once, and a
-// tenth of a second is saved up for many that come together; beyond that they begin in the
-// background. So whoever launches a program again and again, each time for less than a slice, has
-// no more of the engine than one that computes has besides. (A leaky bucket: Turner, "New
-// Directions in Communications", 1986.)
+// FirstRuns counts how long instances of one program, launched by clients of one tenant, ran until
+// each first waited or ended, while the device worked. They may take a tenth of the time at once,
+// and save up a tenth of a second for many that come together. Beyond that they begin in the
+// background. So a client that launches a program again and again, each time for less than a slice,
+// gets no more of the engine than a program that computes. (A leaky bucket: Turner, "New Directions
+// in Communications", 1986.)
 //
 // Thread   that of its owner.
 #include <algorithm>

@@ -80,7 +80,7 @@ Result<void> InstanceManager::Implementation::check_launch(const LaunchRequest& 
   }
   const std::uint64_t now_ns = parts.clock.now_ns();
   Result<void> may = tenants.check(request.tenant, request.limits.memory_bytes_max);
-  share_among_tenants();  // It may be one that nobody knew.
+  share_among_tenants();  // The tenant may be new.
   if (!may.ok()) {
     return Error(may.error().code(), std::string(may.error().message()) + "; try again in " +
                                          std::to_string(admission.retry_after_ms(now_ns)) + " ms");

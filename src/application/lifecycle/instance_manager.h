@@ -46,7 +46,7 @@ namespace quire::lifecycle {
 // A launch of a tenant that has less than its share finds a place sooner, or the server is full.
 inline constexpr std::uint64_t kPlaceWaitNsMax = 5'000'000'000;
 
-// What main() builds and passes in; all of it outlives the manager.
+// The parts that main() builds and passes in; all of them outlive the manager.
 struct ManagerParts {
   sandbox::WasmRuntime& runtime;
   control::ControlPort& control;
@@ -85,7 +85,7 @@ class InstanceManager {
   std::optional<ProgramId> find_program(const Digest& digest) const;
   // As programs of the tenant find it. NotFound: no program was given this name.
   Result<ProgramId> find_program(const std::string& name, control::TenantId tenant) const;
-  // Of one that was requested; NotFound if it was forgotten since, or what the compiler says.
+  // The state of a requested program. NotFound if it was forgotten since, or the compiler's error.
   Result<ProgramState> program_state(ProgramId program) const;
   std::size_t program_count() const;
   std::uint64_t compiled_count() const;  // Requests that were done or failed, ever.
@@ -95,14 +95,15 @@ class InstanceManager {
   void name_program(const std::string& name, ProgramId program,
                     std::optional<control::TenantId> tenant = std::nullopt);
 
-  // Where the module of a name lies that no program was given; nothing: nowhere. It is loaded when it is launched
-  // first, on the engine's thread: for an engine that serves one user.
+  // Sets how to find the module of a name that was not given to a program; nothing: there is none.
+  // The module is loaded on the engine's thread when it is first launched, so this is for an engine
+  // that serves one user.
   using ProgramPath = std::function<std::optional<std::string>(const std::string& name)>;
   void look_for_programs(ProgramPath path_of);
 
-  // It starts at once if there is a place and its program is compiled, else it waits its turn; to
-  // its client it is there from here on. Errors: NotFound for an unknown program, TooLarge for
-  // arguments beyond the limit, Unavailable as of Admission. The client outlives the instance.
+  // Starts the instance at once if there is a place and its program is compiled; otherwise it waits
+  // its turn. The client can use it from here on, and outlives it. Errors: NotFound for an unknown
+  // program, TooLarge for arguments beyond the limit, Unavailable as Admission has it.
   Result<InstanceId> launch(LaunchRequest request, Listener& client);
   // Whether the tenant's own limits allow another instance that may grow to so many bytes.
   bool has_tenant_room(control::TenantId tenant, std::uint64_t memory_bytes_max) const;
@@ -133,7 +134,7 @@ class InstanceManager {
   bool request_client_gone(InstanceId instance);
   // No more messages: `receive` gives `unavailable` once the inbox is empty.
   Result<void> close_input(InstanceId instance);
-  // Nobody is there to send: `receive` gives `unavailable` and `why` once the inbox is empty, until
+  // The client is away: `receive` gives `unavailable` and `why` once the inbox is empty, until
   // client_back().
   Result<void> client_left(InstanceId instance, std::string why);
   Result<void> client_back(InstanceId instance);
@@ -161,17 +162,17 @@ class InstanceManager {
   const EndFigures& figures_at_end(InstanceId instance) const;
   bool compiling() const;
 
-  // What an operator says of a tenant: its share of each device, at least 1, and what its instances
-  // may have together. From now on; they keep what they have beyond that.
+  // Sets an operator's limits of a tenant: its share of each device, at least 1, and what its
+  // instances may have together. They hold from now on; instances keep what they have beyond that.
   void name_tenant(control::TenantId tenant, std::uint32_t weight, const TenantLimits& limits);
   bool is_named(control::TenantId tenant) const;
-  // Of all instances that ever were.
+  // Figures of all instances that ever were.
   const RunFigures& run_figures() const;
-  // Whether the server has no room: a launch would be refused because neither a place is free nor one to wait
-  // for it, or one of a tenant that has less than its share has waited for a place for kPlaceWaitNsMax.
+  // Whether the server has no room. Then a launch finds neither a place nor room in the queue, or a
+  // tenant with less than its share has waited for a place for kPlaceWaitNsMax.
   bool is_full() const;
-  // What one tenant uses; without a tenant, what all use, which only the operator may see. It lists at most
-  // `instance_count_max` instances.
+  // The use of one tenant; without a tenant, the use of all, which only the operator may see. It
+  // lists at most `instance_count_max` instances.
   Usage usage(std::size_t instance_count_max,
               std::optional<control::TenantId> tenant = std::nullopt) const;
 

@@ -40,7 +40,7 @@ struct InstanceLimits {
   control::InstanceLimits control;
 };
 
-// What says whether an instance goes on at once or in the background.
+// RunHistory decides whether an instance goes on at once or in the background.
 struct RunHistory {
   static constexpr std::uint64_t kUnknownBurstNs = 400'000;
   std::uint64_t burst_ns = kUnknownBurstNs;  // It runs from wait to wait, as the last ones went.
@@ -59,7 +59,7 @@ struct LaunchRequest {
   std::optional<hostcalls::RequestHead> request = {};
   // The principal whose account the instance and its children count in. Null: they count in no account.
   service::PrincipalHandle caller = {};
-  // Of a child, that of its family: its first run counts like theirs.
+  // A child has the history of its family: its first run counts like theirs.
   RunHistory history = {};
 };
 
@@ -71,7 +71,7 @@ enum class Stage : std::uint8_t {
   Ended,       // Only its last output is left to deliver.
 };
 
-// What the engine alone knows of an instance that has ended; clients get its service::End.
+// Figures of an ended instance that stay within the engine; clients get its service::End.
 struct EndFigures {
   hostcalls::CallCounts calls;
   control::InstanceStatistics statistics;

@@ -1,5 +1,5 @@
 #pragma once
-// What a launch gets: the limits that its client allows it, or the lower ones that it asks for.
+// The limits of a launch: those that its client is allowed, or the lower ones that it asks for.
 #include "application/lifecycle/launch.h"
 #include "base/result.h"
 #include "service/launch.h"

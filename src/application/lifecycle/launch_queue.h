@@ -1,11 +1,12 @@
 #pragma once
-// LaunchQueue says which of the launches that wait is the next to get a place: of each tenant the
-// one that came first, and of the tenants in turn, by their weights. So a tenant with a thousand
-// waiting launches does not keep another's single one behind all of them.
+// LaunchQueue chooses the waiting launch that gets the next place. Each tenant's launches go in the
+// order in which they came, and the tenants take turns, by their weights. So a tenant's single
+// launch does not wait for all of another tenant's thousand.
 //
 // A tenant's time is the launches that were started for it, over its weight; the smallest goes
-// first. One that had nothing waiting may not save up: it enters at the time of those who waited.
-// It keeps a time that is ahead of theirs, or one launch after the other would always go first.
+// first. A tenant that had nothing waiting may not save up: it enters at the time of the waiting
+// ones. If its time is ahead of theirs, it keeps that, or one launch after the other would always
+// go first.
 //
 // Thread   that of its owner.
 //
@@ -27,7 +28,7 @@ class LaunchQueue {
  public:
   static constexpr std::uint32_t kWeightMax = 1u << 20;
 
-  // 1, where nobody says. At most kWeightMax counts.
+  // The default is 1. At most kWeightMax counts.
   void set_weight(control::TenantId tenant, std::uint32_t weight);
 
   void push(control::TenantId tenant, control::InstanceId id);
@@ -35,7 +36,7 @@ class LaunchQueue {
   // unless it is started.
   std::optional<control::InstanceId> pop(const std::function<bool(control::TenantId)>& may_start);
   void started(control::TenantId tenant);
-  // Those that were taken and could not be started wait again, where they were.
+  // Launches that were taken and could not be started wait again, where they were.
   struct Waiter {
     control::TenantId tenant{};
     control::InstanceId id{};
@@ -46,7 +47,7 @@ class LaunchQueue {
   bool empty() const { return count_ == 0; }
   std::size_t size() const { return count_; }
   std::size_t size_of(control::TenantId tenant) const;
-  // Of each tenant that has any, the one that came first.
+  // The oldest waiting launch of each tenant that has any.
   std::vector<Waiter> firsts() const;
   std::vector<control::InstanceId> ids() const;
   void verify() const;
@@ -59,7 +60,7 @@ class LaunchQueue {
   };
   void enter(Line& line);
 
-  // Whoever ever launched: the tenants are the operator's, so few.
+  // Each tenant that ever launched; tenants are the operator's, so they are few.
   std::map<control::TenantId, Line> lines_;
   std::size_t count_ = 0;
   std::uint64_t time_ = 0;  // Of the tenant that was started last, when it was chosen.

@@ -17,7 +17,7 @@ using control::TenantId;
 constexpr TenantId kFirst{1};
 constexpr TenantId kSecond{2};
 
-// Whose it is can be told from the number.
+// The number shows the tenant.
 InstanceId id_of(TenantId tenant, std::uint64_t number) {
   return InstanceId{static_cast<std::uint64_t>(tenant) * 1'000'000 + number};
 }
@@ -93,14 +93,15 @@ TEST(LaunchQueue, ATenantThatMayNotStartKeepsNobodyBehindIt) {
 }
 
 // Seeded pushes, starts, put-backs and removals against lists that are searched: each tenant's come
-// in their order, and none that always has one waiting gets more than two turns behind.
+// in their order, and no tenant that always has one waiting misses more than two turns.
 TEST(LaunchQueuePrograms, KeepTheOrderOfEachTenantAndLeaveNobodyBehind) {
   for (const std::uint64_t seed : campaign_seeds(200)) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     LaunchQueue queue;
     std::map<TenantId, std::vector<InstanceId>> model;
-    std::map<TenantId, int> passed_over;  // Starts of others since its last one, while it waits.
+    // Starts of other tenants since its last one, while it waits.
+    std::map<TenantId, int> passed_over;
     const std::uint32_t tenant_count = 1 + random() % 4;
     for (std::uint64_t step = 1; step <= 500; ++step) {
       const TenantId tenant{1 + static_cast<std::uint32_t>(random() % tenant_count)};

@@ -1,5 +1,5 @@
 #pragma once
-// For the tests of this folder: a client that keeps what it was told, and an engine around a
+// Fixtures for this folder: a client that keeps all that it receives, and an engine around a
 // runtime and a control layer that only notes commands.
 #include <memory>
 #include <set>

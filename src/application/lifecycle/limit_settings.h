@@ -9,7 +9,7 @@
 namespace quire::lifecycle {
 
 void set_limit(InstanceLimits& limits, const InstanceLimitValue& setting);
-// Of kInstanceLimits[index].
+// The value of kInstanceLimits[index].
 std::uint64_t limit_value(const InstanceLimits& limits, std::size_t index);
 
 }  // namespace quire::lifecycle

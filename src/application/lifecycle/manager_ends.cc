@@ -9,7 +9,8 @@
 namespace quire::lifecycle {
 namespace {
 
-// Of one instance in a turn: a child's are written again, into its parent's log.
+// The most log lines of one instance in a turn. A child's lines are written again, into its
+// parent's log.
 constexpr std::uint32_t kTurnLineCountMax = 256;
 
 struct SaidBytes {
@@ -24,7 +25,7 @@ struct SaidBytes {
 // wasmtime's words when the limiter of a store refuses to grow a memory.
 constexpr std::string_view kMemoryLimitTrap = "forcing trap when growing memory";
 
-// What a shell would see; a guest that finished gives its own.
+// The exit code that a shell would see; a guest that finished gives its own.
 std::int32_t exit_code_of(EndKind kind) {
   switch (kind) {
     case EndKind::Finished:
@@ -112,7 +113,8 @@ void InstanceManager::Implementation::mark_undelivered(InstanceRecord& record) {
   undelivered.push_back(record.id);
 }
 
-// To other programs it says what it wants. One tenant alone, and a device that does nothing, wait for nobody.
+// Output to other programs is not limited. Output of the only tenant is not either, nor while the
+// device is idle: then it delays no one.
 bool InstanceManager::Implementation::shares_output(const InstanceRecord& record) const {
   return !is_child(record) && !parts.control.idle() &&
          tenants.tenants().at(record.tenant).instance_count < records.size();
@@ -156,7 +158,7 @@ InstanceManager::Implementation::Delivered InstanceManager::Implementation::deli
   return {.any = true};
 }
 
-// Of those that must wait, who put out something in this turn comes after who did not.
+// An instance that had output in this turn waits after those that had none.
 bool InstanceManager::deliver() {
   Implementation& self = *implementation_;
   bool any = false;

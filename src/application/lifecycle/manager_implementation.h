@@ -1,8 +1,10 @@
 #pragma once
-// What InstanceManager consists of, for its own .cc files: instance_manager.cc for what a client
-// does, manager_programs.cc for programs, manager_runs.cc for guests that run and wait,
-// manager_ends.cc for ends and for what goes out to clients, manager_usage.cc for tenants and what
-// is told of them.
+// The inner parts of InstanceManager, for its own .cc files:
+// - instance_manager.cc: the calls of a client,
+// - manager_programs.cc: programs,
+// - manager_runs.cc: guests that run and wait,
+// - manager_ends.cc: ends, and output to clients,
+// - manager_usage.cc: tenants and their figures.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -53,7 +55,7 @@ struct InstanceManager::Implementation final : ChildHost {
   void client_ready(InstanceRecord& record) override { mark_undelivered(record); }
   std::vector<hostcalls::LimitUse> tenant_limits(const InstanceRecord& record) override;
 
-  // Whoever has a place has a slot of the runtime.
+  // Each instance that has a place also has a slot of the runtime.
   static AdmissionLimits bounded(AdmissionLimits limits, const sandbox::WasmRuntime& runtime) {
     limits.instance_count_max = std::min(limits.instance_count_max, runtime.instance_count_max());
     return limits;
@@ -61,7 +63,7 @@ struct InstanceManager::Implementation final : ChildHost {
   Result<InstanceId> launch(LaunchRequest request, Listener& client, Admission::Wait wait);
   // QuotaExceeded, TooLarge, Unavailable: why it may not come in.
   Result<void> check_launch(const LaunchRequest& request, Admission::Wait wait);
-  // Tells what all share whether there is more than one tenant.
+  // Sets in all shared parts whether there is more than one tenant.
   void share_among_tenants();
   void start(InstanceRecord& record);
   void start_queued();
@@ -71,7 +73,8 @@ struct InstanceManager::Implementation final : ChildHost {
   // Before `children` knows it, too.
   bool is_child(const InstanceRecord& record) const { return record.client == &children; }
   FirstRuns* first_runs_with(const InstanceRecord& record);
-  // It waits for the first time, or has ended before: so the next ones like it may run, too.
+  // The instance waits for the first time, or ends before it did: so the next ones like it may run,
+  // too.
   void first_run_over(const InstanceRecord& record);
   bool over_cpu_limit(InstanceRecord& record);
   void end_trapped(InstanceRecord& record);
@@ -114,8 +117,8 @@ struct InstanceManager::Implementation final : ChildHost {
   FeedbackQueue ready{100'000, 2};
   FeedbackQueue background{kUnknownRunNs, 4};  // By what each ran since its last wait.
   std::set<std::pair<std::uint64_t, InstanceId>> timers;
-  std::set<std::pair<std::uint64_t, InstanceId>> wall_ends;  // Of wall_ns_max.
-  // Programs that others may launch: of all tenants, and of one.
+  std::set<std::pair<std::uint64_t, InstanceId>> wall_ends;  // By wall_ns_max.
+  // Names of programs to launch: those for all tenants, and those of one.
   std::map<std::string, ProgramId> names;
   std::map<std::pair<control::TenantId, std::string>, ProgramId> tenant_names;
   InstanceManager::ProgramPath path_of;  // Of names that nothing has yet; may be empty.

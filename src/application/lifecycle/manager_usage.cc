@@ -1,4 +1,4 @@
-// Tenants, and what is told of them and their instances.
+// Tenants, and the figures of them and their instances.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using hostcalls::LimitUse;
 
-// What an operator sets.
+// The limits that an operator sets, and their use.
 std::vector<LimitUse> bounds_of(const TenantMeter::Tenant& tenant, std::uint64_t page_count) {
   const TenantLimits& limits = tenant.limits;
   return {{"instance_count_max", limits.instance_count_max, tenant.instance_count},
@@ -23,7 +23,7 @@ std::vector<LimitUse> bounds_of(const TenantMeter::Tenant& tenant, std::uint64_t
            tenant.gauge.http_exchange_count}};
 }
 
-// What is not bounded, but counted: of those that live, and of those that ended.
+// Figures without a limit: of instances that live, and of those that ended.
 struct TenantSums {
   std::uint64_t page_count = 0;
   std::uint64_t memory_bytes = 0;
@@ -75,7 +75,7 @@ std::uint64_t held_bytes(const hostcalls::GuestState& guest) {
 
 }  // namespace
 
-// Of one that has ended: all that it ever used.
+// The use of an ended instance is all that it ever used.
 InstanceUse InstanceManager::Implementation::use_of(const InstanceRecord& record) const {
   const bool has_ended = record.stage == Stage::Ended;
   const control::InstanceStatistics used =

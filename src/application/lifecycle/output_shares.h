@@ -1,5 +1,5 @@
 #pragma once
-// OutputShares bounds how many bytes a second tenants put out to their clients while the device works
+// OutputShares limits how many bytes a second tenants send to their clients while the device works
 // and more than one tenant has programs. What goes out takes cores: a gigabyte a second, which four
 // programs reach, takes one, and every step of the device waits for the core.
 //
@@ -28,7 +28,7 @@ class OutputShares {
 
   // Whether it may put out the next thing it says.
   bool may_put_out(control::TenantId tenant, std::uint64_t now_ns);
-  // It said something of so many bytes.
+  // The tenant sent output of so many bytes.
   void charge(control::TenantId tenant, std::uint64_t bytes);
   // When a tenant that must wait may put out again, if no other one begins to owe.
   std::uint64_t may_at_ns(control::TenantId tenant) const;

@@ -10,7 +10,7 @@ using control::TenantId;
 constexpr std::uint64_t kMessageBytes = (64u << 10) - OutputShares::kEachBytes;
 constexpr std::uint64_t kTurnNs = 100'000;
 
-// What a tenant puts out that always has more, until then.
+// The output until `now_ns` of a tenant that always has more.
 std::uint64_t flood(OutputShares& shares, TenantId tenant, std::uint64_t now_ns) {
   std::uint64_t bytes = 0;
   while (shares.may_put_out(tenant, now_ns)) {

@@ -11,9 +11,9 @@
 namespace quire::lifecycle {
 namespace {
 
-// It has a quarter of a core that the device wants too, and so have the compiler's processes that
-// it starts: checking a large module takes tens of milliseconds, which must not double the device's
-// steps meanwhile.
+// The helper has a quarter of a core that the device wants too, and so have the compiler processes
+// that it starts. Checking a large module takes tens of milliseconds, which must not double the
+// time of the device's steps.
 constexpr int kHelperNiceness = 5;
 
 bool may_go(const ProgramStore::Entry& entry) {
@@ -46,8 +46,8 @@ void ProgramStore::forget(std::unordered_map<ProgramId, Entry>::iterator entry) 
   programs_.erase(entry);
 }
 
-// For so much more. What compiles cannot be forgotten; kRequestCountMax bounds it. A tenant that brings much loses its
-// own: it has most, by count, or by bytes if these are what is short.
+// Makes room by forgetting programs. Programs that are being compiled stay; kRequestCountMax limits
+// them. The tenant that has most loses its own: most by count, or by bytes if bytes are short.
 void ProgramStore::make_room(std::size_t count, std::uint64_t bytes) {
   for (;;) {
     const bool is_by_bytes = requested_bytes_ + bytes > limits_.bytes_max;
@@ -141,7 +141,7 @@ void ProgramStore::help() {
     std::optional<Job> job = is_tidy && waiting_.empty()
                                  ? jobs_.pop()
                                  : jobs_.pop_for(is_prepared ? limits_.quiet : limits_.breath);
-    if (is_stopping_.load()) return;  // Nobody wants what still waits.
+    if (is_stopping_.load()) return;  // The programs that still wait are not needed any more.
     if (job) {
       compile(*std::move(job), sandbox::Effort::Quick);
       is_prepared = is_tidy = false;

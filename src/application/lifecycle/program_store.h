@@ -1,16 +1,17 @@
 #pragma once
-// ProgramStore compiles programs once and keeps them: on the caller's thread, or on a helper thread
-// so that nobody waits for a compiler. What is requested is compiled quickly first, so that it can
-// be launched, and once no more is requested for a while, again with all effort: instances that are
-// launched from then on run the better code.
+// ProgramStore compiles programs once and keeps them. It compiles on the caller's thread, or on a
+// helper thread so that the engine does not wait. A requested program is first compiled quickly, so
+// that it can be launched. Once there was no request for a while, it is compiled again with all
+// effort: instances that are launched from then on run the better code.
 //
 // Owns     the compiled programs and the helper thread (started at the first request). When the
-//          store goes, what compiles for a client is stopped, and what waits is not begun.
-// Bound    what was requested, by count and by bytes of code (of Wasm, until there is code): beyond
-//          that the program that was used least recently is forgotten, of the tenant that has most
-//          of what is short, once it is compiled (its instances keep the code). What was loaded stays. Of
-//          those that wait for their better code, kBetterCountMax and kBetterBytesMax: beyond, the
-//          oldest stays as it is. Of those that wait for the compiler, kRequestCountMax and
+//          store goes, the compilation of a client's program is stopped, and waiting ones do not
+//          begin.
+// Bound    requested programs, by count and by bytes of code (of Wasm, until there is code). Beyond
+//          that, of the tenant that has most of what is short, the compiled program that was used
+//          least recently is forgotten; its instances keep the code. Loaded programs stay. Programs
+//          that wait for their better code: kBetterCountMax and kBetterBytesMax; beyond, the oldest
+//          stays as it is. Programs that wait for the compiler: kRequestCountMax and
 //          kRequestBytesMax of Wasm, of which each tenant has its share (compile_queue.h).
 // Thread   engine thread; the helper only compiles and notifies the Wakeup.
 // Errors   of the runtime's compile(); TooLarge for a module that it would refuse for its size;
@@ -41,7 +42,7 @@
 
 namespace quire::lifecycle {
 
-// Of what was requested. The bytes are those of its code, and of its Wasm until there is code; one
+// Limits of requested programs. The bytes are those of code, and of Wasm until there is code; one
 // program has at most half (CompileLimits).
 struct ProgramLimits {
   std::size_t count_max = default_of<ServerLimit::KeptProgramCountMax>();
@@ -91,7 +92,7 @@ class ProgramStore {
   std::optional<ProgramId> find(const Digest& digest) const;
   // Null where find() is.
   FirstRuns* first_runs(ProgramId id, control::TenantId tenant);
-  // It is wanted: others are forgotten before it.
+  // The program is wanted: other programs are forgotten before it.
   void use(ProgramId id);
   // Takes in what the helper finished; true if anything.
   bool poll();

@@ -18,7 +18,7 @@ class NoGuest final : public sandbox::FakeGuest {
   sandbox::FakeAction step(sandbox::FakeHost&) override { return {}; }
 };
 
-// Whose compiler is at its first module until it is stopped.
+// A runtime whose compiler is busy with its first module until it is stopped.
 class BusyRuntime final : public sandbox::FakeRuntime {
  public:
   using FakeRuntime::FakeRuntime;
@@ -35,7 +35,7 @@ class BusyRuntime final : public sandbox::FakeRuntime {
   std::atomic<bool> is_stopped = false;
 };
 
-// Tells how much the thread stands back that it compiles on.
+// Notes the niceness of the thread that it compiles on.
 class WatchedRuntime final : public sandbox::FakeRuntime {
  public:
   using FakeRuntime::FakeRuntime;
@@ -77,7 +77,7 @@ class Programs : public testing::Test {
   Wakeup wakeup;
 };
 
-// A server that is told to end would wait for a minute of processor time for each otherwise.
+// Otherwise, a server that should end would wait for a minute of processor time for each.
 TEST_F(Programs, AStoreThatGoesStopsTheCompilerAndBeginsNoneOfThoseThatWait) {
   BusyRuntime busy(hostcalls::host_functions());
   {

@@ -12,7 +12,7 @@ namespace quire::lifecycle {
 
 class ScriptedGuest final : public sandbox::FakeGuest {
  public:
-  // What it does in its turn, counted from 0; the number is its own, to go on with.
+  // A step of the guest, counted from 0. The number is the guest's own, to keep state in.
   using Step = std::function<sandbox::FakeAction(sandbox::FakeHost&, int, std::int64_t&)>;
   explicit ScriptedGuest(Step step) : step_(std::move(step)) {}
   sandbox::FakeAction step(sandbox::FakeHost& host) override { return step_(host, turn_++, kept_); }

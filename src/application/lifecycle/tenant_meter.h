@@ -1,11 +1,11 @@
 #pragma once
-// TenantMeter counts what the instances of each tenant hold together and have used, and says
-// whether the tenant may have another one. One instance's own limits are not enough: whoever may
-// launch a thousand has a thousand times those.
+// TenantMeter counts what the instances of each tenant hold together and have used, and decides
+// whether the tenant may have another one. One instance's own limits are not enough: a tenant with
+// a thousand instances has a thousand times those.
 //
-// An instance is there from its launch until its last word was taken, because what it has still to
-// say takes memory; what it may grow to is reserved from its launch until its end. Pages are
-// counted and bounded by the control layer, HTTP by the gauge that host calls look at.
+// An instance counts from its launch until its last output was taken, because its output takes
+// memory. The memory that it may grow to is reserved from its launch until its end. The control
+// layer counts and limits pages; host calls look at the gauge for HTTP.
 //
 // Owns     limits, counts and gauge of each tenant that an operator named or that has instances.
 // Thread   engine thread only.
@@ -26,7 +26,7 @@ namespace quire::lifecycle {
 
 inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 
-// What an operator lets all instances of a tenant have at once.
+// The operator's limits for all instances of a tenant together.
 struct TenantLimits {
   std::uint64_t instance_count_max = kNoLimit;  // Waiting ones, children and ended ones included.
   std::uint64_t memory_bytes_max = kNoLimit;    // What they may grow to, together.
@@ -34,7 +34,7 @@ struct TenantLimits {
   std::uint64_t http_exchange_count_max = kNoLimit;
 };
 
-// What instances have used, ever; of one, or of all that were.
+// The use of one instance, or of all that ever were.
 struct InstanceUse {
   std::uint64_t cpu_ns = 0;
   std::uint64_t wall_ns = 0;  // From launch to end, summed.
@@ -56,7 +56,8 @@ class TenantMeter {
     std::uint64_t refused_count = 0;          // for one of these limits.
     InstanceUse ended;                        // Of those that have ended.
   };
-  // Of them the counts of those who went are kept; the tenants are the operator's, so few.
+  // A tenant whose instances are gone keeps its counts. Tenants are the operator's, so they are
+  // few.
   using Tenants = std::map<control::TenantId, Tenant>;
 
   void name(control::TenantId tenant, const TenantLimits& limits);
@@ -65,11 +66,11 @@ class TenantMeter {
   Result<void> check(control::TenantId tenant, std::uint64_t memory_bytes_max);
   // The same question without a refusal that counts.
   bool has_room(control::TenantId tenant, std::uint64_t memory_bytes_max) const;
-  // It comes in. The gauge stays until the instance leaves.
+  // An instance comes in. The gauge stays until the instance leaves.
   hostcalls::TenantGauge& enter(control::TenantId tenant, std::uint64_t memory_bytes_max);
-  // It has ended, and has used that much.
+  // The instance has ended, and has used that much.
   void end(control::TenantId tenant, std::uint64_t memory_bytes_max, const InstanceUse& use);
-  // Its last word was taken. Requires: it has ended.
+  // The last output of the instance was taken. Requires: it has ended.
   void leave(control::TenantId tenant);
 
   const Tenants& tenants() const { return tenants_; }

@@ -1,4 +1,5 @@
-// What a tenant holds and has used, beside the simplest model; and its bounds in the manager.
+// The counts of a tenant's instances, compared with the simplest model; and its limits in the
+// manager.
 #include "application/lifecycle/tenant_meter.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ class TenantProgram {
  public:
   explicit TenantProgram(std::uint64_t seed) : random_(seed) {
     for (std::uint32_t id = 0; id < kTenantCount; ++id) {
-      if (random_() % 3 == 0) continue;  // Not named: without bounds.
+      if (random_() % 3 == 0) continue;  // The tenant is not named: it has no limits.
       TenantLimits limits;
       if (random_() % 2 == 0) limits.instance_count_max = random_() % 6;
       if (random_() % 2 == 0) limits.memory_bytes_max = random_() % 1000;

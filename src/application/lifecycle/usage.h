@@ -1,6 +1,6 @@
 #pragma once
-// What the instances here hold and have used, for whoever runs the server: figures of all tenants,
-// which no tenant may see of another. Plain values.
+// Figures of what instances hold and have used, for the operator: they are of all tenants, and no
+// tenant may see another's. Plain values.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

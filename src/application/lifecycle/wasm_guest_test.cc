@@ -144,7 +144,7 @@ TEST_P(WasmGuest, AModuleBuiltAgainstVersionOneRunsWhenVersionTwoExists) {
     return all;
   }();
   open({.instance_count_max = 64}, functions);
-  // The null handle is no model: not-found, in version 1.
+  // The null handle is not a model: not-found, in version 1.
   engine->launch(must_load(R"(
     (import "quire:core/queue@1" "create-queue" (func $create (param i32 i32) (result i32)))
     (func (export "run") (result i32) (call $create (i32.const 0) (i32.const 1))))"));
@@ -553,7 +553,7 @@ TEST_P(WasmGuest, DeepStacksAreGivenBackWhenTheirGuestsEnd) {
   for (const InstanceId id : ids) EXPECT_TRUE(engine->manager.send_to(id, "go on").ok());
   engine->loop.run_until_idle();
   for (const End& end : engine->client.ends) EXPECT_EQ(end.exit_code, 0);
-  // Of each slot 16 KB of stack stay, and what wasmtime notes of it.
+  // Each slot keeps 16 KB of stack, and wasmtime's records of it.
   EXPECT_LT(resident_bytes(), before + kGuestCount * (120u << 10));
 }
 

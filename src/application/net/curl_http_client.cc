@@ -22,7 +22,8 @@
 namespace quire::net {
 namespace {
 
-// Of one exchange at once: start, read, write, finish, close; head or whole, chunk, sent, closed.
+// The most commands of one exchange at once: start, read, write, finish, close. The most reports:
+// head or whole, chunk, sent, closed.
 constexpr std::size_t kCommandsPerExchange = 5;
 constexpr std::size_t kReportsPerExchange = 4;
 constexpr std::size_t kPinnedAddressCountMax = 16;
@@ -237,7 +238,7 @@ void set_request(Options& options, Exchange& exchange) {
   options.set(CURLOPT_CUSTOMREQUEST, hop.method.c_str());
 }
 
-// What this connection may be. Whatever an environment variable or a server says is not asked.
+// Sets what this connection may do. Environment variables and servers have no say in it.
 void set_policy(Options& options, const std::string& ca_file) {
   options.set(CURLOPT_PROTOCOLS_STR, "http,https");
   options.set(CURLOPT_FOLLOWLOCATION, 0L);
@@ -452,7 +453,7 @@ bool CurlHttpClient::Implementation::resume(Exchange& exchange) {
   if (sends) exchange.is_send_paused = false;
   const int pauses = (exchange.is_receive_paused ? CURLPAUSE_RECV : 0) |
                      (exchange.is_send_paused ? CURLPAUSE_SEND : 0);
-  // Its failure is that of a callback, which the transfer knows, or shows in the result.
+  // A failure is one of a callback, which the transfer knows, or is in the result.
   (void)curl_easy_pause(exchange.easy.get(), pauses);
   return true;
 }
@@ -474,7 +475,7 @@ std::uint64_t CurlHttpClient::Implementation::tend() {
       exchange->lookup.reset();
       disconnect(*exchange);
     } else {
-      // What comes of that is looked at in the next turn, which is now.
+      // The next turn, which is now, looks at the outcome.
       if (resume(*exchange)) next_ns = now_ns;
       next_ns = std::min(next_ns, transfer.end_ns().value_or(next_ns));
     }

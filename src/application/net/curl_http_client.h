@@ -1,10 +1,10 @@
 #pragma once
 // CurlHttpClient is the HttpClient over libcurl: one thread with a curl_multi, and a LookupPool.
 //
-// libcurl is told what to connect to and never asks: it gets the checked addresses, no proxy, no
-// redirects, no cookies, only http and https, and every connection is new, so that nobody's request
-// travels on a socket that was opened for another's grants. Before it opens a socket the address is
-// checked once more, and once it is connected the peer's.
+// libcurl gets the addresses to connect to and never looks them up. It has no proxy, redirects or
+// cookies, and only http and https. Every connection is new, so that no request travels on a socket
+// that was opened under another program's grants. Before it opens a socket the address is checked
+// once more, and once it is connected the peer's.
 //
 // Owns     the net thread (started with the first exchange), its sockets, the lookups.
 // Thread   engine thread; the callbacks of libcurl run on the net thread.

@@ -41,7 +41,7 @@ class CurlClientTest : public testing::Test {
     made.is_streamed = true;
     return made;
   }
-  // What a GET comes to when a connection gives these bytes and ends.
+  // The outcome of a GET when a connection gives these bytes and ends.
   HttpEvent fetch_raw(const std::string& bytes, bool resets = false) {
     serve([=](HttpConnection& connection) {
       if (!connection.read_request()) return;
@@ -174,7 +174,7 @@ TEST_F(CurlClientTest, AProgramThatReadsSlowlyStopsTheServer) {
   });
   const ExchangeId id = client.client.start(streamed()).value();
   EXPECT_EQ(client.next().kind, HttpEventKind::Head);
-  // It stands still once the sockets' buffers are full.
+  // The server stands still once the sockets' buffers are full.
   std::uint64_t before = 0;
   do {
     before = sent;
@@ -290,7 +290,7 @@ TEST_F(CurlClientTest, WhatIsNoResponseIsAnErrorAndNotAnEmptyOne) {
   EXPECT_EQ(to_the_end.body, "all of it");
   EXPECT_EQ(fetch_raw("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 None\r\n\r\n").head.status, 204);
   HttpRequest nobody = request();
-  server.reset();  // The port is nobody's now.
+  server.reset();  // The port is not in use now.
   expect_error(client.fetch(std::move(nobody)), ErrorCode::Unavailable, "connect");
 }
 
@@ -327,7 +327,7 @@ TEST_F(CurlClientTest, RedirectsLeaveCredentialsBehindAndEnd) {
 
 TEST_F(CurlClientTest, ANameIsTriedAtEachOfItsAddresses) {
   serve(echo);
-  // Nobody listens at the first.
+  // The first address refuses connections.
   TestClient named([](const std::string& name) {
     if (name != "two.example") {
       return Result<std::vector<IpAddress>>(Error(ErrorCode::NotFound, "no name " + name));
@@ -402,7 +402,7 @@ TEST_F(CurlClientTest, ASlowNameDelaysNobodyAndIsGivenUpInTime) {
   HttpRequest late = get_request("http://slow.example:" + port + "/", both);
   late.limits.connect_ns_max = 50 * kMillisecond;
   expect_error(slow->fetch(std::move(late)), ErrorCode::Timeout, "http.connect_ns_max");
-  // One that is never answered holds up nobody's end either.
+  // A lookup that is never answered does not hold up the end of the client either.
   slow.reset();
   gate->open();
 }
@@ -479,13 +479,13 @@ TEST_F(CurlClientTest, ClosingInAnyStateLeavesNothingBehind) {
     client.wait_until([&] { return round % 2 == 0 || server->connection_count() >= accepted; });
     curl.read(id);
     curl.close(id);
-    // With a head that nobody took, and one that was taken.
+    // One head is never taken, and one is.
     curl.close(curl.start(made("/head")).value());
     id = curl.start(made("/head")).value();
     EXPECT_EQ(client.next().kind, HttpEventKind::Head);
     curl.read(id);
     curl.close(id);
-    // Paused because nobody reads.
+    // The transfer is paused because the test does not read.
     id = curl.start(made("/endless")).value();
     EXPECT_EQ(client.next().kind, HttpEventKind::Head);
     curl.read(id);
@@ -544,7 +544,7 @@ TEST_F(CurlClientTest, SlotsAreCountedAndComeFree) {
   brief.reset();
 }
 
-// A certificate for 127.0.0.1, signed by nobody else, and a server that has it.
+// A self-signed certificate for 127.0.0.1, and a server that has it.
 class TlsServer {
  public:
   TlsServer() : key_(EVP_RSA_gen(2048)), certificate_(X509_new()) {
@@ -603,7 +603,8 @@ class TlsServer {
 };
 
 TEST_F(CurlClientTest, TlsNeedsACertificateThatIsTrustedAndNamesTheHost) {
-  signal(SIGPIPE, SIG_IGN);  // The server here writes to clients that left; OpenSSL asks nobody.
+  // The server here writes to clients that left; OpenSSL cannot suppress the signal.
+  signal(SIGPIPE, SIG_IGN);
   TlsServer tls;
   serve([&](HttpConnection& connection) { tls.serve(connection); });
   const test::TemporaryFolder folder;

@@ -73,7 +73,7 @@ class TestClient {
       wakeup.wait_for(std::chrono::milliseconds(10));
     }
   }
-  // What a request comes to, and nothing left of it.
+  // The outcome of a request, whose exchange is then closed.
   HttpEvent fetch(HttpRequest request) {
     const ExchangeId id = client.start(std::move(request)).value();
     HttpEvent event = next();

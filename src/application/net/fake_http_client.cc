@@ -22,7 +22,7 @@ Result<ExchangeId> FakeHttpClient::start(HttpRequest request) {
   Exchange& exchange =
       exchanges_.emplace(id, Transfer(std::move(request), classify, clock_.now_ns())).first->second;
   begin_hop(exchange);
-  advance(exchange);  // The request leaves now, not when somebody looks.
+  advance(exchange);  // The request leaves now, not at the next look.
   return id;
 }
 
@@ -45,7 +45,7 @@ void FakeHttpClient::begin_hop(Exchange& exchange) {
   transfer.connected(clock_.now_ns());
 }
 
-// What there is of the request's body; the response begins when that is all.
+// Takes the part of the request's body that is there; the response begins when that is all.
 void FakeHttpClient::take_request(Exchange& exchange) {
   Transfer& transfer = exchange.transfer;
   if (transfer.hop().has_body) {

@@ -16,18 +16,18 @@
 
 namespace quire::net {
 
-// What a server does with a request for a URL.
+// A server's response to a request for a URL.
 struct FakeResponse {
   struct Piece {
-    std::uint64_t after_ns = 0;  // Behind the piece before it.
+    std::uint64_t after_ns = 0;  // Counted from the piece before it.
     std::string bytes = {};
   };
-  std::uint64_t after_ns = 0;  // Behind the request, its body included.
+  std::uint64_t after_ns = 0;  // Counted from the end of the request and its body.
   std::uint16_t status = 200;
   std::string headers = {};  // "name: value" lines.
   std::vector<Piece> body = {};
   std::string failure =
-      {};  // Not empty: the connection breaks behind the last piece, with these words.
+      {};  // Not empty: the connection breaks after the last piece, with this error.
 };
 
 class FakeHttpClient final : public HttpClient {

@@ -1,13 +1,13 @@
 #pragma once
-// HttpClient carries requests of programs to servers and brings what they answer: values in, events
+// HttpClient carries requests of programs to servers and brings their responses: values in, events
 // out. It resolves names, checks every address, follows redirects and holds the limits; what a
 // program may ask for at all was checked before (hostcalls/net_calls.cc) and is checked again here.
 //
 // One exchange is one request with its redirects and its response. A whole one gives a single event
 // Whole. A streamed one gives Head once; each read() gives one Chunk, each write() one Sent. So
-// every request has the slot for its answer, and nobody blocks on a push.
+// every request has the slot for its answer, and no push blocks.
 //
-// Thread   engine thread only. Whoever waits for events is told by the Wakeup.
+// Thread   engine thread only. The Wakeup notifies of events.
 // Errors   start(): Unavailable when all kExchangeCountMax exchanges are in use, or those that the
 //          tenant may have (exchange_slots.h). Everything else is an event with an error; after one,
 //          every event of that exchange has it.
@@ -30,7 +30,7 @@ namespace quire::net {
 inline constexpr std::size_t kExchangeCountMax =
     default_of<ServerLimit::HttpExchangeCountTotalMax>();
 
-// Whose an exchange is. The client only repeats it.
+// The owner of an exchange. The client only repeats it.
 struct HttpOwner {
   std::uint64_t instance = 0;
   std::uint32_t handle = 0;
@@ -63,7 +63,7 @@ class HttpClient {
   virtual ~HttpClient() = default;
 
   virtual Result<ExchangeId> start(HttpRequest request) = 0;
-  // Of streamed exchanges: one read and one write at a time; the caller waits for their events.
+  // For streamed exchanges: one read and one write at a time; the caller waits for their events.
   virtual void read(ExchangeId id) = 0;
   virtual void write(ExchangeId id, std::string bytes) = 0;
   virtual void finish(ExchangeId id) = 0;  // No more is written.
@@ -73,7 +73,7 @@ class HttpClient {
   virtual std::vector<HttpEvent> take_events() = 0;
   // Exchanges that hold a slot; 0 when nothing is left of any.
   std::size_t live_count() const { return slots_.count(); }
-  // Of what all tenants share.
+  // The slots that all tenants share.
   ExchangeSlots& slots() { return slots_; }
 
  protected:

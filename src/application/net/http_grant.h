@@ -1,16 +1,16 @@
 #pragma once
-// HttpGrant: the leave to send HTTP to a host, or to many. Without one a program reaches nobody.
+// HttpGrant: the leave to send HTTP to a host, or to many. Without one a program reaches no host.
 //
 //   *                    every public host, ports 80 and 443
 //   api.example.com      this host, if it is public; ports 80 and 443
 //   *.example.com        every public host below example.com, not that itself
 //   example.com:8443     this host at this port, wherever its name leads, private networks included
 //   10.0.0.7:8080        this address at this port, private or link-local
-//   *.example.com:*      at any port; a port behind * or *.name does not open private networks
+//   *.example.com:*      at any port; a port after * or *.name does not open private networks
 //
 // Thread   any; plain values and pure functions.
-// Errors   InvalidArgument for a pattern that is none, PermissionDenied where no grant is enough:
-//          that one names the flag that would be.
+// Errors   InvalidArgument for an invalid pattern. PermissionDenied if no grant is enough; it names
+//          the flag that would be.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-// What one program may do over HTTP. Each limit is named in the error of what would exceed it, as
-// http.call_count_max.
+// HttpLimits are the limits of one program's HTTP. The error of a call that would exceed a limit
+// names it, as http.call_count_max.
 #include <cstdint>
 
 namespace quire::net {
@@ -25,7 +25,7 @@ struct HttpLimits {
 
 // A small body may be decompressed at any ratio.
 inline constexpr std::uint64_t kDecompressionFreeBytes = 1u << 20;
-// What a program gets of a streamed body at once, and what is kept until it asks.
+// The most that a program gets of a streamed body at once, and that is kept until it asks.
 inline constexpr std::uint32_t kBodyChunkBytesMax = 64u << 10;
 
 }  // namespace quire::net

@@ -12,7 +12,8 @@ constexpr std::size_t kHeaderCountMax = 256;
 constexpr std::size_t kQuotedHeaderBytesMax = 80;
 constexpr std::string_view kMethods[] = {"GET",   "HEAD",   "POST",   "PUT",
                                          "PATCH", "DELETE", "OPTIONS"};
-// What says how the message is carried; a program that wrote these could make two messages of one.
+// Headers that govern how the message is carried. A program that wrote these could make two
+// messages of one.
 constexpr std::string_view kTransportHeaders[] = {
     "connection",     "content-length",   "expect", "host",
     "http2-settings", "keep-alive",       "te",     "trailer",

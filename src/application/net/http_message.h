@@ -65,9 +65,9 @@ struct Hop {
   bool has_body = false;
 };
 
-// Where the response leads, or nothing where it is the program's. A body that comes as a stream
-// cannot be sent again, so its redirects are the program's. What tells a server who is asking
-// (authorization, cookie) stays behind when the origin changes.
+// The next hop of a redirect, or nothing if the response is the program's. A body that comes as a
+// stream cannot be sent again, so its redirects are the program's. Headers that identify the client
+// (authorization, cookie) are removed when the origin changes.
 Result<std::optional<Hop>> next_hop(const Hop& hop, const HttpHead& head, bool is_body_streamed);
 
 }  // namespace quire::net

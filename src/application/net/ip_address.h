@@ -29,7 +29,7 @@ enum class Reach : std::uint8_t {
   Public,     // Any grant that covers the URL.
   Private,    // A grant that names its host and port: loopback, private and shared networks.
   LinkLocal,  // A grant that names the address itself and its port.
-  Never,      // No grant: no single host of anybody's is there.
+  Never,      // No grant: these addresses are not of a single host.
 };
 
 struct AddressKind {
@@ -37,13 +37,13 @@ struct AddressKind {
   const char* name = "";  // "loopback", "private network"; of a public one "public".
 };
 
-// By the registries of special-purpose addresses (RFC 6890 and what came after it), and of public
-// IPv4 the one address that is link-local in all but its number (Azure's platform). Of IPv6 only
-// 2000::/3 is public, and there no range that carries an IPv4 address inside (Teredo, 6to4): those
-// lead where nobody has looked.
+// Classifies by the registries of special-purpose addresses (RFC 6890 and its successors). One more
+// address of public IPv4 is link-local in all but its number (Azure's platform). Of IPv6 only
+// 2000::/3 is public, without the ranges that carry an IPv4 address inside (Teredo, 6to4): that
+// address would not be checked.
 AddressKind classify(const IpAddress& address);
 
-// What decides the kind of an address: classify(), but where a test has two kinds of loopback.
+// The rule for the kind of an address: classify(), unless a test has two kinds of loopback.
 using AddressPolicy = AddressKind (*)(const IpAddress&);
 
 }  // namespace quire::net

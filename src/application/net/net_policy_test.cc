@@ -1,4 +1,4 @@
-// What decides where a program's request goes: addresses, URLs, grants, heads of messages.
+// Tests of the rules for a program's requests: addresses, URLs, grants, heads of messages.
 #include <gtest/gtest.h>
 
 #include "application/net/http_grant.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of this folder say often.
+// Common parts of the tests of this folder.
 #include <gtest/gtest.h>
 
 #include <initializer_list>

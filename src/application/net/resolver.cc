@@ -55,7 +55,7 @@ Result<std::vector<IpAddress>> SystemResolver::resolve(const std::string& name) 
   return addresses;
 }
 
-// What the pool and its threads have in common; the last of them ends it.
+// The state that the pool shares with its threads; the last of them frees it.
 struct LookupPool::Shared {
   explicit Shared(std::shared_ptr<Resolver> given) : resolver(std::move(given)) {}
 

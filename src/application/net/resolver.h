@@ -1,9 +1,11 @@
 #pragma once
-// Names to addresses. A Resolver may take its time; LookupPool asks it on threads of its own, so
-// that a name whose server is silent delays nobody else's transfer. Whoever has the fewest lookups
-// under way is served first, and nobody has more than a few, those included that were given up.
+// LookupPool finds the addresses of names. A Resolver may take its time, and the pool asks it on
+// threads of its own: so a silent name server delays no other transfer. The owner with the fewest
+// lookups under way is served first, and none has more than a few, counting those that were given
+// up.
 //
-// Owns     its threads. They outlive the pool by the lookup that they are in: nobody can stop one.
+// Owns     its threads. They outlive the pool by the lookup that they are in, because that cannot
+//          be stopped.
 // Thread   the pool: one, the net thread. `notify` is called from any, until the pool is destroyed.
 // Errors   begin(): Unavailable when kLookupCountMax lookups wait.
 #include <atomic>
@@ -37,7 +39,7 @@ struct Lookup {
   std::string name;
   std::uint64_t owner = 0;
   control::TenantId tenant{};           // Of the owner.
-  std::atomic<bool> is_dropped{false};  // Nobody wants the answer any more.
+  std::atomic<bool> is_dropped{false};  // The answer is not needed any more.
   Result<std::vector<IpAddress>> answer = std::vector<IpAddress>();  // Once it is taken.
 };
 

@@ -10,7 +10,7 @@
 namespace quire::net::resolver_test {
 namespace {
 
-// Answers nobody before it is opened.
+// A resolver that gives no answer before it is opened.
 class Gate final : public Resolver {
  public:
   Result<std::vector<IpAddress>> resolve(const std::string&) override {

@@ -1,5 +1,5 @@
-// Whatever a program asks for, and wherever a server sends it: nobody connects to what was not
-// granted. The client is the real one, over real sockets; a listener on every local address counts.
+// No request of a program, and no redirect of a server, leads to a connection that was not granted.
+// The client is the real one, over real sockets; a listener on every local address counts.
 #include <quire_paths.h>
 
 #include <fstream>
@@ -68,7 +68,7 @@ class Ssrf : public testing::Test {
             },
             "0.0.0.0") {}
 
-  // Of either family where the machine has both.
+  // A listener of either family if the machine has both.
   HttpServer& target() { return listener.is_open() ? listener : ipv4_listener; }
 
   HttpServer listener;
@@ -199,7 +199,7 @@ TEST_F(Ssrf, ARedirectOnlyReachesAnInnerHostThatIsGrantedItself) {
 TEST_F(Ssrf, ANameThatChangesItsAnswerNeverReachesTheListener) {
   constexpr std::uint64_t kCount = 10'000;
   constexpr std::size_t kAtOnce = 16;
-  // What a rebinding would reach: the same port of the other address.
+  // The server that a rebinding would reach: the same port of the other address.
   HttpServer inner([](HttpConnection& connection) { connection.read_request(); });
   HttpServer outer(
       [](HttpConnection& connection) {

@@ -114,7 +114,7 @@ bool Transfer::take_head(HttpHead head) {
     return false;
   }
   remove_header(head.headers, "transfer-encoding");
-  // Who names a coding itself gets what the server sends.
+  // A program that names a coding itself gets the body as the server sends it.
   if (is_gzip(head) && find_header(hop().headers, "accept-encoding") == nullptr) {
     decoder_.emplace(ZlibFormat::Gzip);
     remove_header(head.headers, "content-encoding");

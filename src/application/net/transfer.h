@@ -53,7 +53,7 @@ class Transfer {
   const HttpRequest& request() const { return request_; }
   bool is_over() const { return stage_ == Stage::Ended || stage_ == Stage::Failed; }
 
-  // Where to. False when the hop needs no lookup, or has failed.
+  // Begins a hop. False when it needs no lookup, or has failed.
   bool begin_hop(std::uint64_t now_ns);
   void found(Result<std::vector<IpAddress>> addresses);
   // Every one was checked; empty until they are.

@@ -1,6 +1,6 @@
-// What programs and servers say, at random: URLs, locations, headers, grants and a whole response,
-// in pieces, to a program that reads now and then. No crash, no invariant broken, nothing beyond
-// its limit; what is written back is read again as the same.
+// Random input of programs and servers: URLs, locations, headers, grants and a whole response, in
+// pieces, to a program that reads now and then. No crash, no invariant broken, nothing beyond its
+// limit; text that is written is read again as the same.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -96,7 +96,8 @@ void fuzz_response(std::string_view bytes, bool is_streamed, bool takes_raw) {
     bytes.remove_prefix(piece.size());
     if (!give(transfer, piece, is_head, now_ns)) {
       if (!transfer.next_hop()) break;
-      if (transfer.begin_hop(now_ns)) return;  // A name, which nobody looks up here.
+      // The hop needs a name looked up, which this test does not do.
+      if (transfer.begin_hop(now_ns)) return;
       is_head = true;
     }
     transfer.verify();

@@ -1,4 +1,4 @@
-// What one exchange may do to whoever carries it, without a socket.
+// The effect of one exchange on its client, without a socket.
 #include "application/net/transfer.h"
 
 #include "application/net/net_test_support.h"
@@ -43,7 +43,7 @@ TEST(ZlibDecoder, SaysOfBrokenBytesThatTheyAre) {
     std::string out;
     std::string_view rest = bad;
     const bool ok = decoder.decode(rest, out, 1 << 20).ok();
-    // The header's time, flags and system are not checked by anybody.
+    // The header's time, flags and system are not checked.
     if (at < 4 || at >= 10) {
       EXPECT_FALSE(ok && decoder.whole()) << at;
     }

@@ -59,7 +59,7 @@ Result<Host> parse_bracketed(std::string_view text) {
   return Host{text_of(*address), address};
 }
 
-// Everything behind the authority, in the one spelling that is sent.
+// Everything after the authority, in the one spelling that is sent.
 Result<std::string> parse_target(std::string_view text) {
   constexpr char kHex[] = "0123456789ABCDEF";
   std::string target = text.empty() || text[0] != '/' ? "/" : "";

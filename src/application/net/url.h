@@ -1,6 +1,6 @@
 #pragma once
-// Url: an http or https address, taken apart strictly. What two parsers could read differently is
-// refused and not guessed at: whoever checks a URL and whoever connects must mean the same host.
+// Url is an http or https address, taken apart strictly. A text that two parsers could read
+// differently is refused, because the check of a URL and the connection must mean the same host.
 //
 // Thread   any; plain values and pure functions.
 // Errors   InvalidArgument says what is wrong with the URL, and quotes the part.
@@ -24,9 +24,9 @@ struct Url {
   friend bool operator==(const Url&, const Url&) = default;
 };
 
-// `HTTP://Example.com/a b` is refused for its space, `http://0x7f.1/` for its number that is no
-// address, user names, backslashes, control characters, percent signs and letters beyond ASCII in
-// the host likewise; bytes beyond ASCII in path and query are percent-encoded.
+// `HTTP://Example.com/a b` is refused for its space, and `http://0x7f.1/` for a number that is not
+// an address. User names, backslashes and control characters are refused too, as are percent signs
+// and letters beyond ASCII in the host. Bytes beyond ASCII in path and query are percent-encoded.
 Result<Url> parse_url(std::string_view text);
 
 // A Location against the URL that answered with it.

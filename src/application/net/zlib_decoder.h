@@ -1,6 +1,7 @@
 #pragma once
-// ZlibDecoder decompresses a stream of gzip (RFC 1952) or zlib (RFC 1950) piece by piece, never more at once than
-// it is asked for, so that a few bytes cannot become more memory than somebody granted.
+// ZlibDecoder decompresses a stream of gzip (RFC 1952) or zlib (RFC 1950) piece by piece. It gives
+// no more at once than it is asked for. A few bytes therefore cannot take more memory than the
+// caller allows.
 //
 // Owns     zlib's state, about 40 KiB.
 // Thread   one owner at a time.

@@ -26,7 +26,7 @@ enum Instruction : std::uint8_t {
   kVector = 0xfd,
 };
 
-// What stands behind an instruction.
+// The operands that follow an instruction.
 enum class Operands : std::uint8_t {
   Unknown,  // Of a proposal that is off, which the compiler refuses.
   None,
@@ -40,7 +40,7 @@ enum class Operands : std::uint8_t {
   FourBytes,
   EightBytes,
   Length,  // Perhaps: i32.const.
-  Misc,    // The number of an instruction, and what stands behind that.
+  Misc,    // The number of an instruction, and its operands.
   Vector,  // The same.
 };
 
@@ -123,8 +123,8 @@ Step skip_misc(BodyReader& body) {
   return number <= 11 ? Step::Bytes : Step::Elements;
 }
 
-// Behind i32.const. Whether it is a length that a memory is soon done with: 0 to 4,096, in no
-// more bytes than that takes.
+// Skips the operand of i32.const. Returns Short for a length that a memory is soon done with: 0 to
+// 4,096, in no more bytes than that takes.
 Step skip_length(BodyReader& body) {
   constexpr std::uint32_t kShort = 4096;
   constexpr std::uint32_t kSign = 0x40;  // Bit 6 of the last byte.
@@ -151,7 +151,7 @@ Step skip_vector(BodyReader& body) {
   return Step::Plain;
 }
 
-// Of any instruction that neither begins nor ends a block.
+// Skips the operands of an instruction that neither begins nor ends a block.
 Step skip_operands(BodyReader& body, Operands operands) {
   switch (operands) {
     case Operands::Length:
@@ -206,7 +206,7 @@ Error too_deep(std::uint32_t function, std::uint32_t loop_depth, std::size_t at,
                                         std::to_string(loop_depth_max));
 }
 
-// What is cut short has failed().
+// Checks a body. One that is cut short has failed().
 Result<BodySummary> check_body(BodyReader& body, std::uint32_t function,
                                std::uint32_t loop_depth_max) {
   skip_locals(body);

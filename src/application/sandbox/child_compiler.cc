@@ -18,7 +18,8 @@ ChildCompiler::ChildCompiler(std::vector<std::string> command, const CompilerSet
 void ChildCompiler::stop() {
   is_stopped_.store(true);
   const std::uint64_t one = 1;
-  // It stays readable, so all that wait see it. A write that fails has one before it.
+  // The event stays readable, so each thread that waits sees it. A write can only fail if one came
+  // before it.
   [[maybe_unused]] const ssize_t written = write(stop_event_.get(), &one, sizeof one);
 }
 
@@ -26,7 +27,7 @@ Result<std::unique_ptr<CompileProcess>> ChildCompiler::start() const {
   return CompileProcess::start(command_, setup_, limits_);
 }
 
-// One that was ended from outside meanwhile is no loss.
+// Takes the idle process, unless it was ended from outside, which loses nothing.
 std::unique_ptr<CompileProcess> ChildCompiler::take_idle() {
   std::lock_guard lock(mutex_);
   std::unique_ptr<CompileProcess> process = std::move(idle_);

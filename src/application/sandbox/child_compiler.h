@@ -1,6 +1,7 @@
 #pragma once
-// ChildCompiler compiles modules that nobody vouches for, in a process that is started before it is
-// wanted, goes on with the next module, and is replaced when it has failed, grown or done many.
+// ChildCompiler compiles modules that no operator vouches for, in another process. That is started
+// before it is wanted, and goes on with the next module. It is replaced when it has failed, grown
+// or done many.
 //
 // Owns     at most one idle process; one that has done its work, until prepare() or the next that
 //          has, since waiting for the end of a process that held much memory takes time.

@@ -27,7 +27,7 @@ using SteadyTime = std::chrono::steady_clock;
 constexpr std::size_t kWordsBytesMax = 4096;  // Read of what the child printed.
 // Between the end of a child's pipe, which the kernel closes as it ends, and the end itself.
 constexpr std::chrono::milliseconds kEndingTimeMax{1'000};
-// What Rust's library prints before it ends a process that cannot have memory.
+// The message of Rust's library before it ends a process that cannot have memory.
 constexpr const char* kNoMemoryWords = "memory allocation of";
 
 Error unavailable(const std::string& what) {
@@ -184,7 +184,7 @@ Result<void> CompileProcess::set_limits() const {
   return set_limit(RLIMIT_CORE, 0);
 }
 
-// Of the next module, after what all before it took.
+// Sets the limit of the next module, after the time that all before it took.
 Result<void> CompileProcess::set_time_limit() const {
   clockid_t clock{};
   timespec used{};
@@ -209,7 +209,7 @@ void CompileProcess::kill_and_reap() {
 
 bool CompileProcess::has_ended() {
   if (process_ < 0) return true;
-  // -1: whoever started this process has children reaped for it, and this one is.
+  // -1: the process that started this one has children reaped for it, and this one is.
   if (waitpid(process_, &status_, WNOHANG) == 0) return false;
   process_ = -1;
   return true;
@@ -262,7 +262,7 @@ Result<CompiledCode> CompileProcess::compile(std::span<const std::byte> wasm, Ef
   return code;
 }
 
-// Its pipe is closed, so it is about to end, by itself or by a signal.
+// The child's pipe is closed, so it is about to end, by itself or by a signal.
 Error CompileProcess::why_ended() {
   const auto deadline = SteadyTime::now() + kEndingTimeMax;
   while (!has_ended()) {
@@ -303,7 +303,7 @@ Error CompileProcess::too_large(const std::string& what, const std::string& or_e
                                         or_else);
 }
 
-// What it printed, as it is.
+// The first output of the child, as it is.
 std::string CompileProcess::first_words() const {
   char words[kWordsBytesMax];
   pollfd polled = {parts_.words.read_end.get(), POLLIN, 0};
@@ -332,7 +332,7 @@ Result<CompiledCode> CompileProcess::take(const CompileReply& reply) const {
   if (reply.code_bytes > limits_.code_bytes_max) {
     return unavailable("announces more code than it may write");
   }
-  // It could still change the file, so that only a copy is looked at.
+  // The child could still change the file, so only a copy is read.
   const auto read_at = [this](std::uint64_t offset, std::span<std::byte> into) -> Result<void> {
     const ssize_t count =
         pread(parts_.code.descriptor(), into.data(), into.size(), static_cast<off_t>(offset));

@@ -23,7 +23,7 @@
 
 namespace quire::sandbox {
 
-// Of each compilation. The kernel holds the child to them, all but the last.
+// The limits of each compilation. The kernel holds the child to all but the last.
 struct CompileLimits {
   // Heap, stacks and what else it may write to (RLIMIT_DATA). Cranelift takes about 250 bytes for a
   // byte of Wasm where functions are small.
@@ -57,7 +57,8 @@ class CompileProcess {
   // Whether it has ended, though nothing was asked of it.
   bool has_ended();
 
-  // Where `stop_event` can be read from, before or meanwhile, it is given up: stopped(). -1: never.
+  // Gives the compilation up, with stopped(), if `stop_event` can be read from, before or
+  // meanwhile. -1: never.
   Result<CompiledCode> compile(std::span<const std::byte> wasm, Effort effort, int stop_event = -1);
   static Error stopped();
 
@@ -71,7 +72,8 @@ class CompileProcess {
     static Result<Pipe> create();
   };
   struct Parts {
-    Pipe requests;  // Both ends stay open, so that writing to a process that is gone is no signal.
+    // Both ends stay open, so that writing to a process that is gone raises no signal.
+    Pipe requests;
     Pipe replies;
     Pipe words;
     MemoryFile module;
@@ -95,7 +97,7 @@ class CompileProcess {
   Parts parts_;
   const CompileLimits limits_;
   pid_t process_ = -1;  // -1: none, or reaped.
-  int status_ = 0;      // As waitpid told it, once reaped.
+  int status_ = 0;      // The status of waitpid, once reaped.
   std::uint64_t wasm_bytes_ = 0;
   bool may_go_on_ = true;
 };

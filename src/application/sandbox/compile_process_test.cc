@@ -1,4 +1,4 @@
-// What a compiler's process can do wrong, played by shell scripts. The real one is tried in
+// Faults of a compiler's process, played by shell scripts. The real one is tried in
 // tests/end_to_end/compile_test.cc.
 #include "application/sandbox/compile_process.h"
 
@@ -44,7 +44,7 @@ std::string with_a_job(const std::string& script) {
          " > /dev/null; " + script;
 }
 
-// What compiling with this script for a compiler gives: all are errors.
+// The error of compiling with this script as the compiler; all scripts give one.
 Error error_of(const std::string& script, const CompileLimits& limits = {}) {
   ChildCompiler compiler({"/bin/sh", "-c", with_a_job(script)}, {}, limits);
   Result<CompiledCode> code = compiler.compile(module_bytes(), Effort::Best);
@@ -170,7 +170,7 @@ TEST_F(CompilerProcess, ThatCannotBeStartedIsAnError) {
 
 TEST_F(CompilerProcess, ThatDiedWhileItWaitedIsReplaced) {
   const test::TemporaryFolder folder;
-  // The first ends at once, others say so when they got their module.
+  // The first process ends at once; each later one reports when it gets its module.
   const std::string script =
       "/bin/mkdir " + folder.file("first") + " 2>&1 && exit 0; echo second >&2; exit 5";
   ChildCompiler compiler({"/bin/sh", "-c", script}, {}, {});
@@ -201,7 +201,7 @@ TEST_F(CompilerProcess, HasTheLimitsThatWereSet) {
                                 .code_bytes_max = 1u << 20,
                                 .cpu_seconds_max = 7,
                                 .file_count_max = 19};
-  // Memory in KiB; seconds behind the one that has begun.
+  // Memory in KiB; seconds after the one that has begun.
   expect_error("echo $(ulimit -d) $(ulimit -t) $(ulimit -n) $(ulimit -c) >&2; exit 1",
                ErrorCode::Unavailable, kUnderSanitizer ? "unlimited 8 19 0" : "65536 8 19 0",
                limits);

@@ -1,13 +1,13 @@
 #pragma once
-// What a process that compiles a module, and the one that started it, say to one another: plain
-// records over pipes, and bytes in files that have no name. One build of this program is at both
-// ends, so their layout is the compiler's.
+// The records between a process that compiles a module, and the one that started it. They go over
+// pipes, and bytes go in files that have no name. One build of this program is at both ends, so
+// their layout is the compiler's.
 //
 //   parent -> kRequests   CompilerSetup at the start; CompileJob, with the module in kModule
-//   child  -> kReplies    CompileReply, with the code in kCode; then the next job may come
-//   child  -> kWords      whatever its libraries print
+//   child -> kReplies CompileReply, with the code in kCode; then the next job may come
+//   child -> kWords whatever its libraries print
 //
-// The parent trusts a reply as far as its digest: bytes that lack it are no code.
+// The parent trusts a reply as far as its digest: bytes that lack it are not code.
 #include <climits>
 #include <cstdint>
 
@@ -25,7 +25,7 @@ enum CompilerDescriptor : int {
   kDescriptorCount = 5,
 };
 
-// What compiled code takes for granted of each memory that it runs on.
+// Properties of every memory that compiled code relies on.
 struct CodeLayout {
   std::uint64_t reservation_bytes = 0;
   std::uint64_t guard_bytes = 0;
@@ -43,7 +43,7 @@ struct CompileJob {
 };
 
 enum class CompileOutcome : std::uint32_t {
-  Compiled = 0x51430001,  // "QC": other numbers are no reply.
+  Compiled = 0x51430001,  // "QC": other numbers are not a reply.
   Refused,                // `message` says what is wrong with the module,
   Failed,                 // or with the process.
   NoMemory,

@@ -25,12 +25,12 @@ namespace quire::sandbox {
 namespace {
 
 constexpr int kFailed = 1;
-// A module for which a launch waits is compiled as urgently as all else, for as long as programs of
-// ordinary size need; then, and where nobody waits, tokens come first.
+// A module for which a launch waits is compiled at normal priority, for as long as programs of
+// ordinary size need. After that, and if no launch waits, tokens come first.
 constexpr timeval kUrgentTime = {.tv_sec = 0, .tv_usec = 50'000};  // Of processor time.
 constexpr int kPatientNiceness = 19;
-// It ends when it has had so many modules, or holds so much memory after one: what a module leaves
-// behind, as heap or otherwise, does not stay for long.
+// The process ends when it has had so many modules, or holds so much memory after one. So memory
+// that a module leaves allocated does not stay for long.
 constexpr std::uint32_t kJobCountMax = 64;
 constexpr std::uint64_t kResidentBytesMax = std::uint64_t{192} << 20;
 // (module (func)): what compiling it needs is there when the first module comes.
@@ -64,7 +64,7 @@ void reply(const CompileReply& record) {
 
 CompileReply refusal(const Error& error) {
   CompileReply record;
-  // Of an mmap: what wasmtime takes for code and tables, other than by malloc.
+  // The error of an mmap, by which wasmtime allocates code and tables.
   const bool is_memory = error.message().find("os error 12") != std::string_view::npos;
   const bool is_module = error.code() == ErrorCode::InvalidArgument;
   record.outcome = is_memory   ? CompileOutcome::NoMemory
@@ -101,7 +101,7 @@ Result<CompileReply> write_code(const wasmtime_module_t* module, Effort effort) 
 Result<CompileReply> compile(const CompileJob& job, wasm_engine_t* best, wasm_engine_t* quick) {
   const MappedBytes wasm = TRY(MappedBytes::map(kModule, job.wasm_bytes));
   if (job.effort == Effort::Quick && quick != nullptr) {
-    // What Winch cannot compile, Cranelift may.
+    // Cranelift may compile a module that Winch cannot.
     const Result<WasmModule> module = compile_module(quick, wasm.bytes());
     if (module.ok()) return write_code(module.value().get(), Effort::Quick);
   }
@@ -115,7 +115,7 @@ WasmEngine make_engine(const CodeLayout& layout, Effort effort) {
   return engine;
 }
 
-// What it still holds, now that a module is done with.
+// Whether the process still holds much memory after a module.
 bool has_grown() {
   std::FILE* file = std::fopen("/proc/self/statm", "re");
   if (file == nullptr) return true;

@@ -1,7 +1,7 @@
 #pragma once
-// The program of the process that compiles modules: what CompileProcess starts.
+// The program that CompileProcess starts, which compiles modules.
 //
-// Thread   the process's only one, besides the compiler's own.
+// Thread   the process's only one, except for the compiler's own.
 
 namespace quire::sandbox {
 

@@ -27,7 +27,7 @@ constexpr std::size_t kHeaderBytes = sizeof kCacheMagic + sizeof(Digest);
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{512} << 20;
 constexpr std::string_view kSuffix = ".cwasm";
 constexpr std::string_view kTemporary = ".XXXXXX";
-// Nobody writes a file for so long: one that has this name still is of a process that died.
+// No write takes so long: a file that has this name still is of a process that died.
 constexpr std::chrono::hours kTemporaryAge{1};
 
 struct Entry {
@@ -36,8 +36,8 @@ struct Entry {
   fs::file_time_type used;
 };
 
-// Files whose names end so, with `tail_bytes` behind it. What another process removes meanwhile is
-// not there.
+// Files whose names have this suffix and `tail_bytes` after it. A file that another process removes
+// meanwhile is left out.
 std::vector<Entry> entries_of(const std::string& folder, std::string_view suffix,
                               std::size_t tail_bytes) {
   std::vector<Entry> entries;

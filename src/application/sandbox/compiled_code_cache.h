@@ -27,13 +27,13 @@ struct CacheLimits {
 
 class CompiledCodeCache {
  public:
-  // Makes the folder if need be. `configuration` names everything besides the module that the code
-  // depends on: the compiler's version and settings.
+  // Makes the folder if need be. `configuration` names all that the code depends on except for the
+  // module: the compiler's version and settings.
   static Result<CompiledCodeCache> open(const std::string& folder, std::string configuration,
                                         const CacheLimits& limits = {});
 
   Digest key(std::span<const std::byte> wasm) const;
-  // A copy in memory, which is sealed: the file on disk may change afterwards.
+  // A copy in memory, which is sealed: the file on disk may change later.
   std::optional<MemoryFile> find(const Digest& key) const;
   // Failing to store costs the next start time, nothing else; the Error is for the log.
   Result<void> store(const Digest& key, std::span<const std::byte> code) const;

@@ -19,7 +19,7 @@
 
 namespace quire::sandbox {
 
-// What a fake guest sees: its memory, and the imports by interface and name.
+// FakeHost is a fake guest's view of its host: its memory, and the imports by interface and name.
 class FakeHost {
  public:
   FakeHost(std::span<const HostFunction> functions, void* host_state, std::uint64_t memory_bytes)

@@ -1,5 +1,5 @@
 #pragma once
-// What a host function sees of its guest: raw values, and the linear memory behind checked ranges.
+// A host function's view of its guest: raw values, and checked ranges of the linear memory.
 //
 // Invariant  A span is given out only when [address, address + bytes) lies inside the memory as it
 //            is now; the sum is made in 64 bits, so it cannot wrap.

@@ -50,8 +50,8 @@ class MemoryFile {
   // Under which this process, and no other, can open it.
   std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_.get()); }
   Result<std::uint64_t> bytes() const;
-  // From now on nobody can change it, whoever else has it open. Io while another could by a
-  // mapping.
+  // Makes the file unchangeable, also for another process that has it open. Io while one could
+  // still change it by a mapping.
   Result<void> seal();
 
  private:
@@ -62,7 +62,7 @@ class MemoryFile {
 // Fills all of `into` from an offset, or says why not.
 using ReadAt = std::function<Result<void>(std::uint64_t offset, std::span<std::byte> into)>;
 
-// Bytes that whoever wrote them may still change, as they were when they were copied.
+// A copy of bytes that their writer may still change.
 struct SealedCopy {
   MemoryFile file;
   Digest digest{};

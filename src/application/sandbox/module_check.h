@@ -1,7 +1,8 @@
 #pragma once
-// What can be said of a module before it is compiled: that it is Wasm, small enough, imports only
-// what is offered, under the right types, has an entry, and no loops that would hold a compiler up;
-// and how long its code could go on where nothing cuts it. The compiler validates the rest.
+// The checks of a module before it is compiled. It must be Wasm, small enough, and have an entry.
+// It may import only what is offered, under the right types, and have no loops that would hold a
+// compiler up. The check also finds how long its code could go on without being cut. The compiler
+// validates the rest.
 //
 // Thread   any; nothing is kept.
 // Errors   InvalidArgument names what is wrong and at which byte; NotSupported names the import;

@@ -87,8 +87,8 @@ class ModuleReader {
   std::size_t end_;
 };
 
-// A cursor for the many small reads of a function's body, half as dear as ModuleReader's: the
-// first failure sticks, and behind it there are only zeros, and done().
+// A cursor for the many small reads of a function's body, half as dear as ModuleReader's: the first
+// failure sticks, and after it the reader gives zeros, and is done().
 class BodyReader {
  public:
   explicit BodyReader(const ModuleReader& body)

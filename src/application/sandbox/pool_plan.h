@@ -1,7 +1,7 @@
 #pragma once
-// How many instances the address space holds. wasmtime reserves each one's memory in advance and
-// ends the process when it cannot, so it is asked for only after a reservation of that size was
-// tried and given back.
+// PoolPlan is how many instances the address space holds. wasmtime reserves each one's memory in
+// advance, and ends the process if it cannot. So a reservation of that size is tried and given back
+// first.
 #include <cstdint>
 
 #include "base/result.h"
@@ -10,12 +10,13 @@ namespace quire::sandbox {
 
 struct PoolPlan {
   std::uint32_t instance_count = 0;
-  std::uint64_t memory_reservation_bytes = 0;  // Of each instance. 4 GiB needs no bounds checks.
+  // Each instance's. With 4 GiB, code needs no checks of addresses.
+  std::uint64_t memory_reservation_bytes = 0;
   std::uint64_t memory_guard_bytes = 0;
   std::uint64_t total_bytes = 0;
 };
 
-// Of the best plan.
+// The reservation and the guard of the best plan.
 inline constexpr std::uint64_t kWholeReservation = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kWholeGuard = 32u << 20;
 

@@ -1,10 +1,10 @@
 #pragma once
-// What the build of a runtime for scripts needs of the engine: to start it once, without a host,
-// and to compile what it then is (main/modules/runtime_image.h).
+// The engine's part in the build of a runtime for scripts. It starts the runtime once, without a
+// host, and compiles the state that it then has (main/modules/runtime_image.h).
 //
 // Thread   any; nothing is kept.
-// Errors   InvalidArgument where the module is not valid, lacks an export, traps, calls its host,
-//          or runs into a limit; NotSupported in a build without Wasm.
+// Errors   InvalidArgument if the module is not valid, or lacks an export. Also if it traps, calls
+//          its host, or runs into a limit. NotSupported in a build without Wasm.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -34,8 +34,8 @@ struct StartedState {
 Result<StartedState> start_runtime(std::span<const std::byte> wasm, const StartExports& exports,
                                    const StartLimits& limits = {});
 
-// Code that make_wasmtime_runtime() takes where the address space holds its whole pool and traps
-// tell no lines: on a machine with the abilities of this one.
+// Code that make_wasmtime_runtime() takes on a machine with the abilities of this one. The address
+// space must hold its whole pool, and traps must have no line numbers.
 Result<std::string> compile_ahead(std::span<const std::byte> wasm);
 
 }  // namespace quire::sandbox

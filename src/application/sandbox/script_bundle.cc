@@ -97,7 +97,7 @@ Result<void> check_content(const ScriptFile& file) {
                printable(file.path) + ":" + std::to_string(line) + ": is not UTF-8");
 }
 
-// What is true of the values, however they came.
+// Checks the values of a bundle, however they came.
 Result<void> check_bundle(const ScriptBundle& bundle) {
   TRY(check_word(bundle.runtime, "name"));
   TRY(check_word(bundle.version, "version"));

@@ -29,7 +29,7 @@ struct ScriptRuntime {
   bool runs(const ScriptBundle& script) const;
 };
 
-// Those of a folder, by name. Empty for an empty path and a folder that is not there.
+// Reads the runtimes of a folder, by name. Empty for an empty path and a folder that is not there.
 Result<std::vector<ScriptRuntime>> read_runtimes(const std::string& folder);
 
 // The one of that name, for a script that is being made.
@@ -40,7 +40,7 @@ Result<ScriptRuntime> find_runtime(const std::string& folder, const ScriptBundle
 // The module, if it has the digest.
 Result<std::string> read_runtime_module(const ScriptRuntime& runtime);
 
-// What NAME.json says.
+// The text of NAME.json.
 std::string runtime_manifest(const std::string& name, const std::string& version,
                              const Digest& digest);
 

@@ -21,13 +21,13 @@ constexpr std::uint64_t kByteCodeBytesMax = std::uint64_t{16} << 20;
 constexpr std::int64_t kScriptMemoryBytesMax = 128 << 20;
 constexpr std::int64_t kScriptTableElementCountMax = 20'000;
 
-// What a call works on, and what it made.
+// The input of a call, and the byte code that it made.
 struct WorkPiece {
   std::string_view script;
   std::string byte_code;
 };
 
-// What the host answers without being one.
+// A host call that the workbench answers itself.
 struct WorkbenchCall {
   const char* module;
   const char* name;
@@ -156,7 +156,8 @@ class WorkbenchInstance {
     }
   }
 
-  // What the function returned, () -> (i32); nothing if the runtime has no such function.
+  // Calls a function of type () -> (i32), and returns its result; nothing if the runtime has no
+  // such function.
   Result<std::optional<std::uint32_t>> call(const wasmtime_module_t* module, const char* name) {
     TRY(define_calls());
     TRY(check_work(wasmtime_linker_define_unknown_imports_as_traps(

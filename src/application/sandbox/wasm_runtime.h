@@ -53,13 +53,13 @@ enum class Effort : std::uint8_t {
   Best,
 };
 
-// Who vouches for a module.
+// The party that vouches for a module.
 enum class Origin : std::uint8_t {
   Operator,  // It was named where the engine was started.
-  Client,    // Nobody: it is compiled within limits, in a process of its own where there is one.
+  Client,    // None: it is compiled within limits, in a process of its own if there is one.
 };
 
-// What an instance of a script runs, for the runtime that runs it.
+// The script of an instance, for the runtime that runs it.
 struct Script {
   std::string bundle;            // See script_bundle.h.
   std::string byte_code;         // That the runtime made of it here; empty: it reads the source.
@@ -99,7 +99,7 @@ class Instance {
 // For implementations: QuotaExceeded where a module begins with more memory than `bytes_max`.
 Result<void> check_first_memory(std::uint64_t bytes, std::uint64_t bytes_max);
 
-// For implementations and whoever asks before: TooLarge over module_bytes_max.
+// For implementations, and for callers that check before: TooLarge over module_bytes_max.
 Result<void> check_module_bytes(std::uint64_t bytes, std::uint64_t bytes_max);
 
 class WasmRuntime {

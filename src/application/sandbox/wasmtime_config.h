@@ -1,6 +1,6 @@
 #pragma once
 // How modules are compiled: the part of wasmtime's settings on which code depends. A process that
-// compiles and one that runs the code make them alike, and wasmtime refuses code of others.
+// compiles and one that runs the code make them alike, and wasmtime refuses code of any other.
 //
 // Thread   any; nothing is kept.
 #include <cstddef>
@@ -21,7 +21,7 @@ enum class TrapLines : std::uint8_t { No, Yes };
 wasm_config_t* new_compiler_config(const CodeLayout& layout, Effort effort,
                                    TrapLines lines = TrapLines::No);
 
-// Of an import, as host_call_table.inc writes it: "iI>i".
+// The type of an import, as host_call_table.inc writes it: "iI>i".
 WasmFunctionType function_type(std::string_view signature);
 
 // Errors: InvalidArgument, with what the compiler says of the module.

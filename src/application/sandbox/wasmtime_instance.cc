@@ -67,7 +67,7 @@ WasmtimeInstance::WasmtimeInstance(EpochTicker& ticker,
 }
 
 WasmtimeInstance::~WasmtimeInstance() {
-  future_.reset();  // Unwinds the guest's stack; may leave a trap or an error behind.
+  future_.reset();  // Unwinds the guest's stack; may leave a trap or an error.
   if (trap_ != nullptr) wasm_trap_delete(trap_);
   if (error_ != nullptr) wasmtime_error_delete(error_);
 }

@@ -28,10 +28,11 @@ constexpr std::size_t kInstanceBytesMax = 1u << 20;  // wasmtime's own record of
 // Nothing of a slot's memory stays resident when its guest has ended. The first bytes of a C++
 // program's memory are the end of its stack, of which a launch writes the other end: one page.
 constexpr std::size_t kMemoryKeptBytes = 0;
-// Of a slot's table the first bytes stay: overwritten, which is cheaper than giving the pages back
-// and faulting them in for the next guest.
+// The first bytes of a slot's table stay: they are overwritten, which is cheaper than giving the
+// pages back and faulting them in for the next guest.
 constexpr std::size_t kTableKeptBytes = 8u << 10;
-// Of its stack, on which host calls run too. Deep recursion would keep 0.5 MB for each slot else.
+// The part of a slot's stack that stays; host calls run on it too. Deep recursion would keep 0.5 MB
+// for each slot else.
 constexpr std::size_t kStackKeptBytes = 16u << 10;
 
 // Winch's code is cut where a loop or a function begins, Cranelift's before each operation on a
@@ -141,7 +142,7 @@ class WasmtimeRuntime final : public WasmRuntime {
       return compile_in_child(wasm, effort, key, summary);
     }
     if (effort == Effort::Quick && quick_ != nullptr) {
-      // What Winch cannot compile, Cranelift may.
+      // Cranelift may compile a module that Winch cannot.
       Result<WasmModule> module = compile_module(quick_->engine.get(), wasm);
       if (module.ok()) return link(*quick_, std::move(module).take(), summary);
     }

@@ -1,8 +1,9 @@
 #pragma once
 // WasmtimeRuntime runs guests on wasmtime: pooled instances, one parked stack each, cut by a 1 ms
-// epoch, compiled by Cranelift and cached on disk, or at first by Winch, which takes a sixth of the
-// time and is not cached. Winch has had the worse security record: it is for whoever may run
-// programs of the operator's. Clients' modules are compiled by either in a process of its own.
+// epoch. Cranelift compiles modules, and its code is cached on disk. At first Winch may compile
+// one, in a sixth of the time; its code is not cached. Winch has had the worse security record, so
+// it compiles for users that may run the operator's programs. Clients' modules are compiled by
+// either in a process of its own.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -21,12 +22,12 @@ struct WasmtimeOptions {
   std::uint32_t table_element_count_max = 20'000;
   std::uint64_t address_space_bytes_max = UINT64_MAX;  // Reserve no more; tests make it small.
   std::string cache_folder{};                          // Empty: compiled code is not kept.
-  bool has_quick = true;  // Winch too, where the address space holds a second pool.
-  // Traps of modules with debugging information tell files and lines. It is read from what the
-  // author of a module wrote, so only where that is who runs it.
+  bool has_quick = true;  // Winch too, if the address space holds a second pool.
+  // Whether traps of modules with debugging information name files and lines. The author of a
+  // module wrote that information, so it is read only if the author runs the engine.
   bool traps_tell_lines = false;
   ModuleLimits module{};
-  // Of scripts: the folder of script_runtimes.h. Empty: there are none.
+  // The folder of script_runtimes.h, for scripts. Empty: there are none.
   std::string runtimes_folder{};
   // The program that compiles a client's module, with its arguments (compile_worker.h), and the
   // limits on it. Empty: this process does.

@@ -118,7 +118,7 @@ void AdapterRegistry::give(std::optional<TenantId> tenant, std::uint64_t count,
   bytes_.give(*tenant, bytes);
 }
 
-// Those that nobody uses any more leave the account.
+// An adapter that was removed leaves the account when its last user lets it go.
 void AdapterRegistry::sweep() {
   std::erase_if(leaving_, [this](const Leaving& each) {
     if (!each.adapter.expired()) return false;

@@ -45,7 +45,7 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
 
   // The operator's word on one tenant.
   void set_quota(TenantId tenant, const AdapterQuota& quota);
-  // Whether more than one tenant is known; taken for granted where nobody says.
+  // Whether more than one tenant is known; true until this is called.
   void set_several(bool are_several);
 
   bool is_open(ModelIndex model) const override;

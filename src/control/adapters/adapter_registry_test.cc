@@ -22,7 +22,7 @@ inference::ModelInfo small_model() {
   return model;
 }
 
-// Files whose name is a number are the adapter of that seed, and no others are there.
+// A reader that knows one adapter for each file whose name is a number: that of the number as seed.
 class NumberReader final : public inference::AdapterReader {
  public:
   Result<std::shared_ptr<const inference::Adapter>> read(

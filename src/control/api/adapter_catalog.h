@@ -45,7 +45,7 @@ struct AdapterDescription {
   bool is_in_use = false;   // By contexts, or by what waits.
 };
 
-// What one tenant may have loaded.
+// The limits of one tenant's adapters; a member without a value has no limit.
 struct AdapterQuota {
   std::optional<std::uint32_t> count_max{};
   std::optional<std::uint64_t> bytes_max{};
@@ -75,7 +75,8 @@ class AdapterCatalog {
   // InvalidArgument for one adapter twice, or a scale that is not finite; TooLarge for too many.
   virtual Result<AdapterSetRef> choose(TenantId tenant, ModelIndex model,
                                        const std::vector<AdapterChoice>& choices) const = 0;
-  // What the tenant may use, by name, each name once. Without a tenant: the server's alone.
+  // The adapters that the tenant may use, by name, each name once. Without a tenant: the server's
+  // alone.
   virtual std::vector<AdapterDescription> list(std::optional<TenantId> tenant,
                                                ModelIndex model) const = 0;
   // AlreadyExists where another adapter has the name; the same one again changes nothing.

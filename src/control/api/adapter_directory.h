@@ -1,6 +1,6 @@
 #pragma once
-// AdapterDirectory: which adapters are loaded, for whoever has only a digest: a snapshot that is
-// opened.
+// AdapterDirectory: finds a loaded adapter by its digest. A snapshot that is opened has nothing
+// else.
 //
 // Thread   any.
 #include <memory>

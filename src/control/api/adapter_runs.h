@@ -14,7 +14,7 @@
 
 namespace quire::control {
 
-// Of one set: more are refused, so that what a page's name and record say of it stays small.
+// The most adapters of one set. A limit keeps the record and the name of a page small.
 inline constexpr std::size_t kAdaptersInSetMax = 8;
 
 // One of the adapters under which a token was appended.
@@ -41,19 +41,19 @@ using AdapterSetRef = std::shared_ptr<const AdapterSet>;
 // not finite, or more than kAdaptersInSetMax.
 Result<void> check_adapter_set(std::span<const ScaledAdapter> set);
 
-// InvalidArgument for runs that are not the one way to say it for `slot_count` slots: rising, two
-// neighbours differ, and the slots before the first are of the base model without a run.
+// InvalidArgument unless the runs are in the one canonical form for `slot_count` slots: their slots
+// rise, adjacent runs differ, and the slots before the first run are of the base model.
 Result<void> check_adapter_runs(std::span<const AdapterRun> runs, std::uint64_t slot_count);
 
-// Which set each logical slot of a context has. `Set` points to a value with a member `set`, or is
-// null for the base model; equal members are one set. Runs are few: they are looked up from the
-// end, one by one.
+// SlotAdapters holds the set of each logical slot of a context. `Set` points to a value with a
+// member `set`, or is null for the base model; equal members are one set. Runs are few: they are
+// looked up from the end, one by one.
 template <typename Set>
 class SlotAdapters {
  public:
   bool is_base() const { return runs_.empty(); }
 
-  // Slots from `slot` on are of `set`. Requires: no run begins behind `slot`.
+  // Slots from `slot` on are of `set`. Requires: no run begins after `slot`.
   void extend(std::uint32_t slot, const Set& set) {
     if (!is_same(runs_.empty() ? Set{} : runs_.back().set, set)) runs_.push_back({slot, set});
   }
@@ -61,7 +61,7 @@ class SlotAdapters {
   void cut(std::uint32_t length) {
     while (!runs_.empty() && runs_.back().first_slot >= length) runs_.pop_back();
   }
-  // Slots [begin, end) go, and those behind them move up.
+  // Slots [begin, end) go, and the slots after them move up.
   void erase(std::uint32_t begin, std::uint32_t end) {
     const std::vector<Run> before = std::exchange(runs_, {});
     for (std::size_t index = 0; index < before.size(); ++index) {
@@ -72,14 +72,15 @@ class SlotAdapters {
       extend(first < begin ? first : std::max(first, end) - (end - begin), before[index].set);
     }
   }
-  // Of one slot, as far as anything is said of it.
+  // The set of one slot; null for a slot after the last one that was recorded, and for the base
+  // model.
   Set at(std::uint32_t slot) const {
     for (std::size_t index = runs_.size(); index > 0; --index) {
       if (runs_[index - 1].first_slot <= slot) return runs_[index - 1].set;
     }
     return {};
   }
-  // Of slots [begin, end), counted from `begin`, as a page of them is named.
+  // The runs of slots [begin, end), counted from `begin`: the form in which a page is named.
   std::vector<AdapterRun> of(std::uint32_t begin, std::uint32_t end) const {
     std::vector<AdapterRun> found;
     each(begin, end, [&](std::uint32_t first, const Set& set) {
@@ -111,7 +112,7 @@ class SlotAdapters {
     if (one == other) return true;
     return one != nullptr && other != nullptr && one->set == other->set;
   }
-  std::vector<Run> runs_;  // By rising slot; neighbours differ, the first is not the base model.
+  std::vector<Run> runs_;  // By rising slot; adjacent runs differ, the first is not the base model.
 };
 
 }  // namespace quire::control

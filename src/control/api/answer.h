@@ -41,7 +41,7 @@ struct Draws {                                    // DrawTokens, ContextDraw.
   // `top_count` for each token drawn, one after the other.
   std::vector<std::uint32_t> top_tokens;
   std::vector<float> top_probabilities;
-  // Of ContextDraw alone.
+  // The further members are of ContextDraw alone.
   std::uint32_t random_count = 0;                 // Random numbers that were used.
   ContextCounters counters{};
   bool is_full = false;  // The last token was queued, and does not fit: it cannot be computed.

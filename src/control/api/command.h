@@ -16,9 +16,8 @@
 
 namespace quire::control {
 
-// clang-format off: lines of preprocessor in a list.
-// Nobody will take the answer. Work not yet placed in a batch is taken back where it leaves no
-// trace; anything else finishes unseen.
+// clang-format off: lines of preprocessor in a list. The answer will not be taken. Work not yet
+// placed in a batch is taken back if it leaves no trace; anything else finishes unseen.
 struct DropFuture { FutureId dropped{}; };
 
 template <typename, typename... Commands>
@@ -42,7 +41,7 @@ struct CommandBody : CommandVariant {
 
 struct Command {
   InstanceId instance{};
-  FutureId future = kNoFuture;                    // kNoFuture: nobody waits.
+  FutureId future = kNoFuture;                    // kNoFuture: the answer is not waited for.
   CommandBody body;
   std::uint32_t argument_bytes = 0;         // As the sender counts them: ControlPort::pending().
 };

@@ -23,7 +23,8 @@ struct DrawExtras {
   TokenMask mask;
   std::uint32_t top_count = 0;
   bool forces_tokens = true;
-  // Of ContextDraw alone: tokens are drawn until one of these, and so many at most (0: any number).
+  // The stop tokens are of ContextDraw alone: tokens are drawn until one of these, and so many at
+  // most (0: any number).
   std::vector<std::uint32_t> stop_tokens;
 };
 struct DrawSpec {
@@ -74,7 +75,7 @@ struct ContextSplice {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
 };
-// What the program says about the context's pages once nobody holds them; the last word counts.
+// The program's hint for the context's pages once they are no longer held; the latest hint counts.
 enum class ContextHintKind : std::uint8_t { None, WillResume, Done, Keep, SharedPrefix };
 struct ContextHint {
   ObjectId context{};
@@ -89,8 +90,8 @@ struct ContextSave {
   std::uint64_t expires_unix_ms = 0;              // 0: never.
   std::string note = {};                      // Kept with it, at most kNoteBytesMax; empty: none.
 };
-// A new context with what was saved. `takes`: nobody else can take the snapshot, which is deleted
-// with ContextKeep, and stays where the context ends without.
+// A new context with the saved content. `takes`: no other open can take the snapshot. It is deleted
+// with ContextKeep, and stays if the context ends without.
 struct ContextOpen { ObjectId context{}; ObjectId queue{}; std::string name; bool takes = false; };
 struct ContextKeep { ObjectId context{}; };       // The program has what it took.
 struct SnapshotDelete { std::string name; };

@@ -19,11 +19,12 @@ namespace quire::control {
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
-  // Both are called from inside submit(), poll() or dispatch(), and must only note what they are
-  // told and mark the instance ready, never call back into the control layer.
+  // Both are called from inside submit(), poll() or dispatch(), and must only note their arguments
+  // and mark the instance ready, never call back into the control layer.
   virtual void answer(Answer answer) = 0;
-  // The instance lost all it had to others (ControllerOptions::when_full): its futures got `error`
-  // for their answer, and so will whatever it still submits. Call end_instance() as for any other.
+  // The instance lost all it had to other instances (ControllerOptions::when_full). Its futures got
+  // `error` for their answer, and so will all commands that it still submits. Call end_instance()
+  // as for any other.
   virtual void lost(InstanceId instance, const Error& error) = 0;
 };
 
@@ -62,13 +63,14 @@ struct InstanceStatistics {
   std::uint64_t metered_token_count = 0;  // Of InstanceLimits::token_count_max.
   // Queued in contexts when a flush or a forward began, and the inputs of forwards by hand.
   std::uint64_t asked_token_count = 0;
-  // Of these, tokens of prompts. A token that the host drew and queued does not count, nor does a
-  // single token after an output: a program that draws its tokens itself appends them so.
+  // The part of them that are tokens of prompts. A token that the host drew and queued does not
+  // count, nor does a single token after an output: a program that draws its tokens itself appends
+  // them so.
   std::uint64_t prompt_token_count = 0;
   std::uint64_t found_prompt_token_count = 0;  // Of these, found instead of computed.
   // Tokens that the host drew, and distributions that a program got to draw from.
   std::uint64_t generated_token_count = 0;
-  // Those that were not found, once more where only the logits of a token are missing or a
+  // The tokens that were not found. One counts once more if only its logits are missing, or if a
   // suspension cost its page.
   std::uint64_t computed_token_count = 0;
   std::uint64_t found_token_count = 0;  // Found instead of computed: saved.
@@ -87,9 +89,9 @@ struct InstanceStatistics {
   std::uint64_t tenant_export_page_count = 0;
 };
 
-// What an instance has sent and what is not done yet: operations on their way, and jobs of the
-// helper and of the disk, those that nobody waits for included. An answer says that its own command
-// is done and nothing of those before it; this says what is.
+// An instance's commands that are not done yet: operations on their way, and jobs of the helper and
+// of the disk, also those whose answer is not waited for. An answer only says that its own command
+// is done, not those before it; this counts all.
 struct PendingCommands {
   std::uint32_t count = 0;
   std::uint64_t bytes = 0;  // Sum of their Command::argument_bytes.
@@ -101,7 +103,7 @@ class ControlPort {
 
   virtual const std::vector<ModelDescription>& models() const = 0;
 
-  // Of a tenant that is there or to come; holds from the next batch on.
+  // Sets the options of a tenant that is there or to come; they hold from the next batch on.
   virtual void set_tenant(TenantId tenant, const TenantOptions& options) = 0;
 
   virtual void start_instance(InstanceId instance, TenantId tenant,

@@ -12,7 +12,7 @@ enum class MissReason : std::uint8_t {
   Differs,      // Pages are known there; the most similar differs in `field`.
   Evicted,      // It was here and went, to make room.
   NotInPool,    // Known by name: its bytes were dropped, or are on disk only.
-  OtherDomain,  // Only another sharing domain has this content behind the same prefix.
+  OtherDomain,  // Only another sharing domain has this content after the same prefix.
   Opaque,       // The same is in a page whose inputs cannot all be named, here or in the pool.
   InFlight,     // Another is writing it, and this one holds a part of it already.
   Off,          // Nothing is ever looked up.
@@ -23,7 +23,7 @@ enum class MissReason : std::uint8_t {
 // earlier miss.
 enum class PageField : std::uint8_t { None, Tokens, Positions, View, Media, Adapters };
 
-// Whose pages a reason may be told from: the operator sees all, a program its own sharing domain.
+// The pages that a reason may come from: the operator sees all, a program its own sharing domain.
 enum class MissScope : std::uint8_t { Everything, OwnDomain };
 
 // One miss, as its own program may know it.

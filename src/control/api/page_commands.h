@@ -16,7 +16,7 @@ struct CreateQueue {
   ModelIndex model{};
   Priority priority = Priority::Normal;
 };
-struct DestroyQueue { ObjectId queue{}; };        // Takes effect behind the queue's commands.
+struct DestroyQueue { ObjectId queue{}; };        // Takes effect after the queue's commands.
 struct SetQueuePriority { ObjectId queue{}; Priority priority = Priority::Normal; };
 struct Synchronize { ObjectId queue{}; };
 

@@ -1,9 +1,9 @@
 #pragma once
-// TenantShares divides what there is a bounded number of among tenants, who are not told of one
-// another: each may have as much as it leaves for the others. So one tenant alone gets half of it,
-// two that want all of it a third each, and whoever comes next finds some. A part that was fixed
-// beforehand would be too small for one, or too large for many. Where no other tenant is known
-// (set_several), the one may have all; an operator may give a tenant another share (set_share).
+// TenantShares divides a limited number of things among tenants that do not know of one another:
+// each may have as much as it leaves for the others. So one tenant alone gets half of them, two
+// that want all get a third each, and the next tenant finds some. A part that was fixed beforehand
+// would be too small for one, or too large for many. If no other tenant is known (set_several), the
+// one may have all; an operator may give a tenant another share (set_share).
 //
 // Thread   engine thread only.
 #include <algorithm>
@@ -19,8 +19,8 @@ class TenantShares {
  public:
   explicit TenantShares(std::uint64_t count_max) : count_max_(count_max) {}
 
-  // How much the tenant may have in all, as things are. `gone`: what is no tenant's and not there
-  // to be taken either, at most what nobody took.
+  // How much the tenant may have in all at present. `gone`: the number that no tenant took and that
+  // cannot be taken either.
   std::uint64_t share_of(TenantId tenant, std::uint64_t gone = 0) const {
     const std::uint64_t taken = gone + (count_ - count_of(tenant));
     const std::uint64_t left_by_others = count_max_ - std::min(count_max_, taken);
@@ -28,7 +28,7 @@ class TenantShares {
     if (given != shares_.end()) return std::min(given->second, left_by_others);
     return are_several_ ? left_by_others / 2 : left_by_others;
   }
-  // Whether more than one tenant is known, which is taken for granted where nobody says.
+  // Whether more than one tenant is known; true until this is called.
   void set_several(bool are_several) { are_several_ = are_several; }
   // The operator's word: the tenant may have so much, if the others leave it.
   void set_share(TenantId tenant, std::uint64_t count) { shares_[tenant] = count; }
@@ -37,7 +37,7 @@ class TenantShares {
     const auto given = shares_.find(tenant);
     return given != shares_.end() && count > given->second;
   }
-  // Nothing, it always may: others may have made its share less than what it has.
+  // True for a count of 0, even if the tenant's share has become less than what it has.
   bool may_take(TenantId tenant, std::uint64_t count) const {
     return count == 0 || count_of(tenant) + count <= share_of(tenant);
   }
@@ -45,7 +45,7 @@ class TenantShares {
     const auto found = counts_.find(tenant);
     return found == counts_.end() ? 0 : found->second;
   }
-  // Of each tenant that has any.
+  // The count of each tenant that has any.
   const std::map<TenantId, std::uint64_t>& counts() const { return counts_; }
   std::uint64_t count() const { return count_; }
   std::uint64_t count_max() const { return count_max_; }

@@ -31,7 +31,7 @@ struct ApplyChatTemplate { ModelIndex model{}; std::string request; bool tokens 
 // Tokens [first, first + count) of the model's vocabulary.
 struct GetVocabulary { ModelIndex model{}; std::uint32_t first = 0; std::uint32_t count = 0; };
 
-// What each of those tokens is.
+// Gets the kind of each of those tokens.
 struct GetTokenKinds { ModelIndex model{}; std::uint32_t first = 0; std::uint32_t count = 0; };
 
 struct CompileGrammar { ModelIndex model{}; inference::GrammarKind kind{}; std::string source; };

@@ -3,7 +3,7 @@
 
 namespace quire::control {
 
-// Pages besides those on the device, and what it costs to have them back.
+// Pages outside of the device, and the cost of bringing them back.
 struct TierStatistics {
   std::uint32_t host_page_count = 0;      // In host memory,
   std::uint32_t disk_page_count = 0;      // and on disk.

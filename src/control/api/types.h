@@ -22,7 +22,7 @@ enum class ModelIndex : std::uint32_t {};  // Index into ControlPort::models().
 
 enum class Priority : std::uint8_t { Low, Normal, High };
 
-// What hostcalls and commands may know of a served model.
+// The description of a served model for host calls and commands.
 struct ModelDescription {
   std::string name;
   std::string architecture;
@@ -57,7 +57,7 @@ inline constexpr std::uint32_t kListedKeyCountMax = 1000;
 
 inline constexpr std::uint64_t kNoDeadline = ~std::uint64_t{0};
 
-// What one instance may hold at once; more is QuotaExceeded, which names the limit.
+// The most that one instance may hold at once; more is QuotaExceeded, which names the limit.
 struct InstanceLimits {
   std::uint32_t page_count_max = 1u << 20;
   std::uint32_t embed_count_max = 4096;
@@ -66,13 +66,15 @@ struct InstanceLimits {
   std::uint64_t held_matcher_bytes_max = std::uint64_t{256}
                                          << 20;  // Of all its matchers, with their forks.
   std::uint32_t pending_command_count_max = 1u << 16;
-  // Of the instance's tenant as a whole, because exports outlive who made them.
+  // The limits of exports are of the instance's tenant as a whole, because exports outlive the
+  // instances that made them.
   std::uint32_t export_count_max = 256;
   std::uint32_t export_page_count_max = 4096;  // A page counts as often as it is exported.
   bool may_export_publicly = false;            // The grant for what other tenants may import.
   // Ever asked to compute, whether they were found, computed or lost to a suspension.
   std::uint64_t token_count_max = std::uint64_t{1} << 40;
-  // What its children have of the two: no longer in the maximum, and told by the errors.
+  // The part of the two limits that was given to children: no longer in the maximum, and named by
+  // the errors.
   std::uint32_t childrens_page_count = 0;
   std::uint64_t childrens_token_count = 0;
   // On the engine's clock: work of instances of one tenant and equal priority goes in this order.
@@ -85,11 +87,13 @@ struct InstanceLimits {
 
 inline constexpr std::uint32_t kNoPageCountMax = ~std::uint32_t{0};
 
-// What an operator says of a tenant.
+// An operator's options for a tenant.
 struct TenantOptions {
-  // Its share of each device's time and of each pool, against the other tenants' weights. Above 0.
+  // The tenant's share of each device's time and of each pool, against the other tenants' weights.
+  // Above 0.
   std::uint32_t weight = 1;
-  // What all its instances may hold at once, of all models; a page counts for each that holds it.
+  // The most pages that all its instances may hold at once, of all models; a page counts for each
+  // that holds it.
   std::uint32_t page_count_max = kNoPageCountMax;
 };
 

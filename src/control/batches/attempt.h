@@ -1,5 +1,5 @@
 #pragma once
-// What became of an operation whose turn it was.
+// The outcome of an operation's turn.
 #include <cstdint>
 
 namespace quire::control {

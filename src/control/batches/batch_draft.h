@@ -1,8 +1,8 @@
 #pragma once
-// BatchDraft is the batch that is being built: its rows, reads, copies, loads and saves, what is to
-// be told of them (Flight), and what is left of its room.
+// BatchDraft is the batch that is being built: its rows, reads, copies, loads and saves, the
+// records of their outcomes (Flight), and the room that is left.
 //
-// It exists exactly while a batch is built, so whoever has one may add to it.
+// It exists exactly while a batch is built, so code that has one may add to it.
 //
 // Thread   engine thread only.
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace quire::control {
 
-// What a draft is made of; the memory of one is that of the next.
+// The memory of a draft, which the next draft uses again.
 struct BatchBuffers {
   inference::Batch batch;
   Flight flight;
@@ -27,15 +27,16 @@ struct BatchBuffers {
 class BatchDraft {
  public:
   struct Limits {
-    // What has no row takes the device's time too: reads and copied pages of one instance in a
-    // batch, long answers counting more than once; of all instances, as many as rows.
+    // The most reads and copied pages of one instance in a batch, because work without rows takes
+    // the device's time too. Long answers count more than once. All instances together may have as
+    // many as rows.
     std::uint32_t rowless_count_max = 32;
-    // What the answers of a batch may take. One has room, however long it is.
+    // The most bytes of a batch's answers. A single answer has room, however long it is.
     std::uint64_t answer_bytes_max = 64u << 20;
     std::uint32_t lookup_page_count_max = 512;      // Looked up in one build: 100 us.
     std::uint32_t command_count_max = 0xffffffffu;  // That the dispatch policy lets in.
-    bool counts_commands = false;                   // Only so many; otherwise there is no bound.
-    bool joins = true;  // What is issued behind a command that is in the batch may join it.
+    bool counts_commands = false;                   // Only so many; otherwise there is no limit.
+    bool joins = true;  // Operations issued after a command in the batch may join it.
   };
   BatchDraft(Replica& replica, BatchId id, BatchBuffers buffers, const Limits& limits);
 
@@ -54,7 +55,7 @@ class BatchDraft {
     if (is_closed()) return 0;
     return row_limit_ > row_count() ? row_limit_ - row_count() : 0;
   }
-  // It takes no command any more, not even behind one that it has.
+  // Whether the draft takes no more commands, not even after one that it has.
   bool is_closed() const { return commands_left_ == 0 && !limits_.joins; }
   std::uint32_t commands_left() const { return commands_left_; }
   std::uint32_t& lookups_left() { return lookups_left_; }
@@ -71,11 +72,12 @@ class BatchDraft {
   // --- Passes ---
   PassRecord& begin_pass(PassOwner& owner, Operation& operation);
   void add_row(const inference::Row& row) { batch_.rows.push_back(row); }
-  // What rows say that are computed under `set`.
+  // The number by which rows say that they are computed under `set`.
   std::uint32_t adapters_of(const AdapterSetRef& set);
   // The output of the row, one of the pass that was begun last, goes to `embed`.
   void want_output(EmbedObject& embed, std::uint32_t row);
-  // Its rows are there, the last ones of the batch: charged to the operation's tenant.
+  // Ends the pass, whose rows are the last ones of the batch: charges them to the operation's
+  // tenant.
   void end_pass(Operation& operation, inference::ForwardPass pass);
   PassRecord& last_pass() { return flight_.passes.back(); }
   std::uint32_t last_pass_index() const {
@@ -90,7 +92,7 @@ class BatchDraft {
 
   // --- Reads ---
   inference::DistributionRequest& add_request() { return batch_.distributions.emplace_back(); }
-  // Of the requests of the batch, one after the other.
+  // Adds the record of a read. Each has requests of the batch, one after the other.
   void add_read(const ReadRecord& record) { flight_.reads.push_back(record); }
 
   // --- Transfers ---
@@ -182,7 +184,7 @@ inline void BatchDraft::end_pass(Operation& operation, inference::ForwardPass pa
     flight_.step.decode_row_count += row_count;
   }
   operation.instance->statistics.computed_token_count += row_count;
-  operation.ready_since_ns = kNotSeen;  // Whoever gets rows has not waited.
+  operation.ready_since_ns = kNotSeen;  // An operation that gets rows has not waited.
   replica_.shares.charge(replica_.share(*operation.instance), row_count);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Flight says who is told what when a batch completes: a record for each of its passes and of its
+// Flight has the receivers of a batch's outcomes: a record for each of its passes and of its
 // distributions, in the order of the batch.
 #include <cstdint>
 #include <vector>
@@ -16,14 +16,14 @@ struct Flight;
 struct PassRecord;
 struct ReadRecord;
 
-// Who hears of a pass when its batch is done.
+// The receiver of a pass's outcome when its batch is done.
 class PassOwner {
  public:
   virtual ~PassOwner() = default;
   virtual void passed(const Flight& flight, PassRecord& pass, Result<void> outcome) = 0;
 };
 
-// Who hears of a distribution, or of a draw. The record's operation lives.
+// The receiver of a distribution, or of a draw. The record's operation lives.
 class ReadOwner {
  public:
   virtual ~ReadOwner() = default;
@@ -35,7 +35,7 @@ struct PageWrite {
   std::uint32_t bits = 0;
 };
 
-// Of a low-level forward.
+// The record of a low-level forward.
 struct ForwardRecord {
   std::vector<PageWrite> writes{};
   std::vector<std::uint32_t> reads_passes{};  // Passes of this batch whose slots it sees.

@@ -29,7 +29,7 @@ struct Candidate {
   bool is_host = false;  // Needs no device, and waits for one who is there.
 };
 
-// What goes by name has no queue.
+// Operations on names have no queue.
 inline Priority priority_of(const Operation& operation) {
   return operation.queue != nullptr ? operation.queue->priority : Priority::Normal;
 }
@@ -63,14 +63,14 @@ class ReadyQueue {
   bool is_prefill(std::uint32_t row_count) const { return row_count > decode_row_count_max_; }
   void add(Operation& operation) { all_.push_back(candidate_of(operation)); }
   void add(const Candidate& candidate) { all_.push_back(candidate); }
-  // Where transfers leave the operations that they let go on, until add_woken().
+  // Transfers put the operations here that they let go on, until add_woken().
   std::vector<Ref<Operation>>& woken() { return woken_; }
   void add_woken();
 
   std::size_t size() const { return all_.size(); }
   bool is_empty() const { return all_.empty(); }
   Candidate& operator[](std::size_t index) { return all_[index]; }
-  // Those whose operations have ended count no more.
+  // Removes those whose operations have ended.
   void forget_ended() {
     std::erase_if(all_, [](const Candidate& each) { return each.operation.get() == nullptr; });
   }

@@ -1,14 +1,14 @@
 #pragma once
-// StepModel measures what steps take and says how much prefill may go beside decoding, so that a
-// step takes about kStretch times at most what it would take without: whoever decodes waits no
-// longer for its next token, however long a prompt is.
+// StepModel measures the time of steps and limits the prefill beside decoding. A step then takes at
+// most about kStretch times as long as without prefill: a program that decodes waits no longer for
+// its next token, however long a prompt is.
 //
-// A step takes what its decoding takes, plus for each row of prefill a time that grows with how
-// many slots the row attends to. What decoding takes is measured in steps without prefill, for each
-// power of two of rows; while there is always prefill, every kProbeEvery-th step goes without, and
-// so does the first of a size that was never measured, if any decoding is ready. The two figures of
-// prefill follow each step that has some (normalised least mean squares), so that they fit where
-// the device works now.
+// A step takes the time of its decoding, plus for each row of prefill a time that grows with the
+// number of slots that the row attends to. The time of decoding is measured in steps without
+// prefill, for each power of two of rows. While there is always prefill, every kProbeEvery-th step
+// goes without. So does the first step of a size that was never measured, if any decoding is ready.
+// The two figures of prefill follow each step that has some (normalized least mean squares), so
+// that they fit the device's present work.
 //
 // Under a fixed budget nothing is measured.
 //
@@ -18,10 +18,10 @@
 
 namespace quire::control {
 
-// What prefill may have in one batch. A value that is spent.
+// The prefill that one batch may have. A value that is spent.
 class PrefillBudget {
  public:
-  PrefillBudget() = default;  // No bound.
+  PrefillBudget() = default;  // No limit.
   PrefillBudget(double ns, double row_ns, double slot_ns, std::uint32_t row_count_max)
       : is_bounded_(true),
         ns_left_(ns),
@@ -49,7 +49,7 @@ class StepModel {
   static constexpr std::uint32_t kProbeEvery = 32;
   static constexpr std::uint32_t kFirstRowCount = 32;  // Of prefill, before anything was measured.
   static constexpr std::uint32_t kGrowth = 4;          // Times the rows that were measured last.
-  // Steps after which nobody counts as decoding any more.
+  // Steps after which an operation no longer counts as decoding.
   static constexpr std::uint32_t kRecentStepCount = 4;
 
   // 0: measured.
@@ -83,7 +83,7 @@ class StepModel {
   static std::size_t bucket_of(std::uint64_t row_count);
 
   const std::uint32_t fixed_row_count_;
-  std::array<Decode, 24> decode_{};  // By the power of two that bounds the rows.
+  std::array<Decode, 24> decode_{};  // By the power of two that limits the rows.
   double row_ns_ = 0;
   double slot_ns_ = 0;
   std::uint32_t last_prefill_row_count_ = 0;

@@ -16,7 +16,7 @@ namespace quire::control {
 
 // A loaded adapter as a program chose it.
 struct ChosenAdapter {
-  std::string name;  // Only told.
+  std::string name;  // For reports only.
   std::shared_ptr<const inference::Adapter> adapter;
   float scale = 1.0f;
 };
@@ -27,7 +27,7 @@ struct AdapterSet {
   inference::AdapterSet weights;
 };
 
-// Of a context: the set of each logical slot, and that of tokens to come.
+// The adapters of a context: the set of each logical slot, and that of tokens to come.
 struct ContextAdapters {
   SlotAdapters<AdapterSetRef> of_slots;
   AdapterSetRef in_force;

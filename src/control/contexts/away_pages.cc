@@ -49,14 +49,14 @@ AwayChain named_part(const Context& context) {
   return chain;
 }
 
-// Counts nodes that nobody counted yet.
+// Counts nodes that were not counted yet.
 class AwayCount {
  public:
   AwayCount(const PageLedger& ledger, const PageCache& cache, PageCharge& charge)
       : ledger_(ledger), cache_(cache), charge_(charge) {}
 
-  // What a context computes anew is among its working pages; until they are committed, nobody else
-  // is charged with it.
+  // Counts the pages that a context computes anew as counted. They are among its working pages;
+  // until they are committed, only that context is charged with them.
   void pass_over_tail(const Context& context) {
     const AwayChain chain = named_part(context);
     if (context.is_suspended() || chain.head == kNoNode) return;
@@ -182,14 +182,15 @@ std::uint32_t counted_ahead(const Context& context, const PageCharge& charge) {
   return count;
 }
 
-// It is being suspended: it may lack pages from now on.
+// Notes that the context is being suspended: it may lack pages from now on.
 void Context::note_away() {
-  // What it lacked before it has again, or else it still names it.
+  // Either it has again the pages that it lacked before, or it still names them.
   if (tokens_.lost_count() == 0) drop_away_head();
   if (away_.index == kNotAway) ledger().add_away(*this);
 }
 
-// It is back without all that it had: `head` names what it lacks. Takes over the hold on the name.
+// Notes that the context is back without some of its pages, which `head` names. Takes over the hold
+// on the name.
 void Context::keep_away_head(NodeId head, std::uint32_t count) {
   // The head that it already keeps names a longer chain than this one, so keep that.
   if (away_.head != kNoNode || count == chain_.page_count()) return cache().drop_name(head);

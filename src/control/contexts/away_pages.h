@@ -1,13 +1,13 @@
 #pragma once
 // Away pages: those that contexts had and gave up to a suspension. A quota counts them as if they
-// had stayed, so that what a program may do does not depend on who else wants the pool, and a
-// context that takes its own back is never beyond the quota.
+// had stayed. So the calls that a program may make do not depend on other users of the pool, and a
+// context that takes its pages back is never beyond the quota.
 //
 // A page counts once, whether it is held or several contexts of the instance are to have it back.
 // Pages of tails have no names, so those count for each context: forks that shared one have a copy
-// each when they are back. So held and away may be more than the quota, by a page for each such
-// fork; what is held never is: the fork that has no room left for its copy is refused it, as one
-// that stayed and writes is.
+// each when they are back. So held and away pages may be more than the quota, by a page for each
+// such fork. Held pages alone never are. A fork without room for its copy is refused it, as a fork
+// is that stayed and writes.
 //
 // The PageLedger knows which contexts these are. One that has all its pages again stays known until
 // the next count.
@@ -35,14 +35,14 @@ struct PageCharge {
 // Exact where it is above `enough`, which takes a walk over what is away; otherwise an upper bound.
 PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_t enough);
 
-// Pages that nobody of the instance holds yet, and that contexts which were swapped are getting
-// back now, each once. Those of `asking`, if it was swapped too, are not among them.
+// Pages that swapped contexts are getting back now, and that the instance does not hold yet; each
+// counts once. Those of `asking`, if it was swapped too, are not among them.
 std::uint32_t coming_page_count(const PageLedger& ledger, const ModelResources& resources,
                                 const Context* asking);
 
-// Of the pages that the context's queued tokens fill, those that are counted because others of the
-// instance are to have them back. O(the queue), where there are any: for a count that would be too
-// high.
+// The number of pages that the context's queued tokens fill and that are counted already, because
+// other contexts of the instance will have them back. O(the queue), if there are any: it corrects a
+// count that would be too high.
 std::uint32_t counted_ahead(const Context& context, const PageCharge& charge);
 
 }  // namespace quire::control

@@ -2,8 +2,8 @@
 // CommittedChain is what a context holds of its committed pages.
 //
 // The head is held by name. Up to the first page that was dropped whole, the chain is held at its
-// end, the anchor. Behind that, each page that is left is held alone: the window. So a fork and a
-// step cost O(1), and a dropped page costs nothing.
+// end, the anchor. After the anchor, each page that is left is held alone: the window. So a fork
+// and a step cost O(1), and a dropped page costs nothing.
 //
 // The pool's holds are taken and given back in `cache`, and counted in `ledger`.
 //
@@ -58,7 +58,7 @@ class CommittedChain {
   void push(PageCache& cache, PageLedger& ledger, NodeId node);
   // The same of one that was wholly dropped: nothing of its bytes is held.
   void push_dropped(PageCache& cache, NodeId node);
-  // The same of nodes that were found, whose bytes nobody holds for the context yet.
+  // The same for nodes that a search found. The context does not hold their bytes yet.
   void push_found(PageCache& cache, PageLedger& ledger, std::span<const NodeId> nodes);
 
   // The first `count` pages are left, of which `head` is the last. The hint is for the others.

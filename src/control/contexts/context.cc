@@ -45,7 +45,7 @@ Error too_many_pages(std::uint64_t total, std::uint32_t pages, const ModelResour
                                           std::to_string(resources.cache.page_count()));
 }
 
-// Also those that are only counted.
+// The length with the tokens that are only counted.
 std::uint64_t length_of(const Context& context) {
   return context.held_token_count() + context.tokens().overflow_count();
 }
@@ -83,12 +83,12 @@ ContextCounters Context::counters() const {
                            .found_token_count = use_.found_token_count,
                            .queued_token_count = tokens_.own_count()};
   if (is_suspended_ || tokens_.lost_count() > 0) {
-    // What the program sees does not depend on where its pages are.
+    // The counters that a program reads do not depend on where its pages are.
     counters.committed_page_count = swapped_ ? static_cast<std::uint32_t>(swapped_->pages.size())
                                              : counters.seq_len / page_size;
     counters.working_page_token_count = counters.seq_len % page_size;
   }
-  // Those that will be lost no more count as committed.
+  // Pages that are no longer lost will count as committed.
   const std::uint32_t lost_pages = tokens_.lost_count() > 0 && !swapped_
                                        ? counters.seq_len / page_size - chain_.page_count()
                                        : 0;
@@ -154,7 +154,7 @@ void Context::open(NodeId root) {
 void Context::append(std::span<const std::uint32_t> tokens) {
   const std::uint64_t held = length_of(*this);
   // One token more than can be computed is kept: the one that was drawn last from a full context.
-  // It is computed when the program has dropped others.
+  // It is computed once the program has dropped some tokens.
   const std::uint64_t kept_max = length_max(*this) + 1;
   const std::uint64_t room = held > kept_max ? 0 : kept_max - held;
   if (room > 0 && tokens_.overflow_count() == 0 && !tokens.empty()) note_appended();

@@ -52,7 +52,7 @@ struct Operation;
 
 class alignas(64) Context {
  public:
-  // What a slab and the table of operations keep of each object.
+  // Fields that the slab and the table of operations keep in each object.
   std::uint32_t generation = 0;
   Ref<Operation> last_operation;
   void recycle();
@@ -84,7 +84,7 @@ class alignas(64) Context {
   std::uint32_t seq_len() const;
   ContextCounters counters() const;
   std::uint64_t held_token_count() const;  // Those queued included.
-  // The token at `position`, which is written. O(pages behind it).
+  // The token at `position`, which is written. O(pages after it).
   inference::TokenId token_at(std::uint32_t position) const;
   // The last `count` tokens, oldest first; fewer if it has fewer. O(count).
   void copy_last_tokens(std::uint32_t count, std::vector<inference::TokenId>& out) const;
@@ -107,7 +107,7 @@ class alignas(64) Context {
   Result<void> splice(const Context& source, SlotRange range);
   bool is_overfull() const;         // More is queued than it may hold: computing it is an error.
   Result<void> check_fits() const;  // All that is queued can be computed some time.
-  std::uint64_t room() const;       // Tokens that can be queued and computed besides what is.
+  std::uint64_t room() const;       // Tokens that can be queued in addition, and computed.
 
   // Whether queued tokens may be found: with those written before them they fill a page.
   bool has_page_to_find() const;
@@ -120,13 +120,13 @@ class alignas(64) Context {
   // Pages to be taken so that the first `count` queued tokens have slots of their own.
   std::uint32_t pages_wanted(std::uint32_t count) const;
   // Takes those for the first `count` queued tokens; false if there are not as many. A sealed tail
-  // page that others hold is copied.
+  // page that has another holder is copied.
   bool take_pages(std::uint32_t count, std::vector<inference::PageCopy>& copies);
   void trim_tail();  // Pages that no written token needs go: after an operation failed.
 
   // Puts the next `count` queued tokens in flight. Claims the pages they fill, and the one they
   // begin if more tokens to fill it are queued. `drafts` come after all that is queued: they are in
-  // flight too, and may have to go again, so nobody waits for a page that they are to fill.
+  // flight too, and may have to go again, so no context waits for a page that they are to fill.
   void begin_flight(std::uint32_t count, std::span<const inference::TokenId> drafts = {});
   // Appends what the device does not know of the table yet. Requires: the context has a sequence.
   void sync_table(std::vector<inference::TableChange>& changes);
@@ -144,9 +144,9 @@ class alignas(64) Context {
   // Takes back the last tokens of the queue and of the tail.
   Result<void> truncate(std::uint32_t token_count);
   // The context ends at `length` logical tokens; what was queued is gone. A page cut in the middle
-  // is copied by the next write. What was dropped stays dropped. O(pages behind `length`).
+  // is copied by the next write. What was dropped stays dropped. O(pages after `length`).
   Result<void> rewind(std::uint32_t length);
-  // Tokens to come do not see slots [begin, end), and pages that nobody can see any more are let
+  // Tokens to come do not see slots [begin, end), and pages that no token can see any more are let
   // go. Logical slots, positions and the length stay as they are.
   Result<void> drop_range(SlotRange range);
   void drop_slots(const SlotSet& slots);  // The same of many. Requires: all of them were written.
@@ -162,7 +162,7 @@ class alignas(64) Context {
   Result<void> release_pages(std::uint32_t count);
   // Takes the last `count` written tokens of the tail back; its pages stay.
   Result<void> truncate_page_tokens(std::uint32_t count);
-  // Of a snapshot that it was taken from, until its program is known to have it: once.
+  // The ticket of the snapshot that it was taken from, until its program has the context: once.
   store::TicketId give_ticket() { return std::exchange(taken_ticket_, store::kNoTicket); }
 
   // Suspension: it gives its pages up and goes on existing; see context_suspend.cc.
@@ -178,7 +178,7 @@ class alignas(64) Context {
   void begin_swap_in() { is_in_flight_ = true; }
   void end_swap_in() { is_in_flight_ = false; }
   // All committed pages are in the pool, and `tail` are its working pages, with the bytes of the
-  // tail in the first of them; the context has a hold on each of these. Nobody else's holds are
+  // tail in the first of them; the context has a hold on each of these. No other holder's holds are
   // used up.
   void swap_in(std::span<const PageId> tail);
   // The bytes of page `index` of its tail, to be loaded; give_tail_page() where they were not.

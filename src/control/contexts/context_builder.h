@@ -27,12 +27,12 @@ class ContextBuilder {
   void begin_tail(PageId page, NodeId boundary, std::span<const inference::TokenId> tokens,
                   bool is_unnamed);
 
-  // A snapshot is opened: first what it says of itself; then its pages are attached, or loaded in a
-  // batch; then the tokens that it has besides.
+  // Opens a snapshot: first its own record; then its pages, attached or loaded in a batch; then its
+  // tokens that are in no page.
   void begin_opening(SlotView view, const ContextWishes& wishes, bool is_unnamed);
-  // What it says of the tokens that it will have. Requires: before begin_opening().
+  // The adapters that the snapshot records for all its tokens. Requires: before begin_opening().
   void set_adapters(ContextAdapters adapters) { context_.adapters_ = std::move(adapters); }
-  // Of the next slot of a page of handles.
+  // The adapters of the next slot of a page of handles.
   void extend_adapters(std::uint32_t slot, const AdapterSetRef& set) {
     context_.adapters_.of_slots.extend(slot, set);
   }
@@ -40,7 +40,7 @@ class ContextBuilder {
   void begin_load() { context_.is_in_flight_ = true; }
   // A page more that is loaded. Requires: one is free.
   PageId take_loading();
-  // It is claimed in the trie.
+  // The next page is claimed in the trie.
   void note_claim() { context_.working_.note_claim(); }
   // All of a batch are taken: they stay until they are committed.
   void keep_loading() { context_.working_.reserve(context_.working_.count()); }

@@ -1,4 +1,4 @@
-// What changes a context other than computing its tokens: forks, cuts, drops, and the published
+// Changes of a context other than computing its tokens: forks, cuts, drops, and the published
 // operations on its working pages.
 #include <algorithm>
 #include <string>
@@ -113,7 +113,7 @@ void Context::rewind_committed(std::uint32_t length, std::uint32_t kept) {
     cache().hold_page(cut);
     working_.begin(ledger(), std::span(&page, 1), cut);
   }
-  // What an opaque page holds has no name in part either.
+  // A part of an opaque page has no name either.
   working_.set_unnamed_start(rest > 0 && (!is_cut_held || cache().trie().is_opaque(cut)));
   chain_.cut(cache(), ledger(), head, kept, wishes_.cold());
   tokens_.restart(tokens);
@@ -128,7 +128,7 @@ Result<void> Context::rewind(std::uint32_t length) {
   const std::uint32_t page_size = this->page_size();
   const std::uint32_t all_written = seq_len();
   const std::uint32_t written = all_written - tokens_.lost_count();
-  // Behind a cut into what was committed, nothing that was reserved is left.
+  // After a cut into committed tokens, no reserved page is left.
   if (tokens_.lost_count() > 0 && length / page_size < all_written / page_size) {
     working_.reserve(0);
   }

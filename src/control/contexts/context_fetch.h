@@ -1,7 +1,5 @@
 #pragma once
-// What a context's queued tokens will find on a tier.
-//
-// Thread   engine thread only.
+// The search on the tiers for pages that a context's queued tokens will use.
 #include <cstdint>
 #include <vector>
 

@@ -13,8 +13,8 @@
 namespace quire::control {
 namespace {
 
-// Pages are looked up and held in groups of so many: what the next ones touch is fetched ahead, and
-// a group is held once instead of page by page.
+// Pages are looked up in groups of so many. The memory that the next ones touch is fetched ahead,
+// and a group is held once instead of page by page.
 constexpr std::uint32_t kFoundGroup = 64;
 
 // Nodes of a chain below the head, whose bytes are not held yet.
@@ -23,7 +23,7 @@ struct FoundGroup {
   std::uint32_t count = 0;
 };
 
-// The next `count` pages behind the head, as far as they are there.
+// Looks up the next `count` pages after the head, and stops at the first that is not there.
 FindEnd find_group(const Context& context, const PageCache& cache, const PageLedger& ledger,
                    std::uint32_t count, FoundGroup& group) {
   const PageTrie& trie = cache.trie();
@@ -53,8 +53,8 @@ FindEnd find_group(const Context& context, const PageCache& cache, const PageLed
   return FindEnd::Slice;
 }
 
-// Whether the context gives a page of its own back when it finds the next one: the one that it had
-// begun to write, or one that it took to compute what is found now.
+// Whether the context gives a page of its own back when it finds the next one. That is the page
+// that it had begun to write, or one that it took to compute what is found now.
 bool is_replaced_by_found(const Context& context, const PageLedger& ledger,
                           std::uint32_t page_size) {
   const WorkingPages& working = context.working();
@@ -100,8 +100,8 @@ void Context::attach_found(std::span<const NodeId> nodes, FindResult& result) {
   const std::uint32_t committed = chain_.page_count();
   const auto count = static_cast<std::uint32_t>(nodes.size());
   chain_.push_found(cache(), ledger(), nodes);
-  // Its own partly written page goes, and pages that were lost are back; empty ones that were
-  // reserved stay.
+  // The found pages replace the context's partly written page and the pages that were lost. Empty
+  // pages that were reserved stay.
   if (!working_.is_empty() && tokens_.written_count() > 0) {
     working_.release_first(cache(), ledger(), wishes_.cold());
   }
@@ -124,7 +124,7 @@ FindResult Context::find_queued(std::uint32_t quota, std::uint32_t page_count_ma
   if (!has_page_to_find()) return result;
   FoundGroup group;
   std::uint32_t looked = 0;
-  // Groups grow, so that little is hashed in vain where nothing is found.
+  // Groups grow, so that a search that finds nothing hashes little.
   for (std::uint32_t wanted = 1;; wanted = std::min(2 * wanted, kFoundGroup)) {
     std::uint32_t count = std::min(wanted, tokens_.count() / page_size);
     if (count == 0) break;

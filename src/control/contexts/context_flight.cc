@@ -119,13 +119,13 @@ bool Context::take_pages(std::uint32_t count, std::vector<PageCopy>& copies) {
   return true;
 }
 
-// Those that the tail's first `end` tokens fill, and the one that they end in.
+// Claims the pages that the tail's first `end` tokens fill, and the page that they end in.
 void Context::claim_pages(std::uint32_t end) {
   const std::uint32_t page_size = this->page_size();
-  if (tokens_.count() < page_size) return;  // Nobody could look for a part of a page.
+  if (tokens_.count() < page_size) return;  // A search never asks for a part of a page.
   std::uint32_t claimed = working_.has_unnamed_start() ? 0 : end / page_size;
-  // Also the page that it ends in, where it is known what will be in it: whoever wants the same
-  // waits, and does not compute it beside.
+  // The page that the tokens end in is claimed too, if all its tokens are known: another context
+  // that wants the same page waits for it, instead of computing it a second time.
   const bool ends_within = !working_.has_unnamed_start() && end % page_size > 0;
   if (ends_within && tokens_.count() >= (claimed + 1) * page_size) ++claimed;
   NodeId parent = chain_.head();

@@ -23,7 +23,7 @@ struct QueueObject;
 struct Replica;
 class PageLedger;
 
-// Whose a context is, and what its pages are counted in; all of these outlive it.
+// The owner of a context, and the counts that its pages are in; all of these outlive it.
 struct ContextOwner {
   Replica* replica = nullptr;
   Instance* instance = nullptr;
@@ -39,11 +39,11 @@ struct FindResult {
   FindEnd end = FindEnd::NoMore;
 };
 
-// What its program said of a context: of its pages, once nobody holds them, and of its length.
+// A program's wishes for a context: for its pages, once they have no holder, and for its length.
 struct ContextWishes {
   ContextHintKind hint = ContextHintKind::None;
   std::uint32_t hint_seconds = 0;
-  bool is_beyond_context = false;  // The model's context length does not bound it.
+  bool is_beyond_context = false;  // The model's context length does not limit it.
 
   ColdHint cold() const {
     switch (hint) {
@@ -62,8 +62,8 @@ struct ContextWishes {
   }
 };
 
-// What was drawn of a context's last tokens, by the host or by the program itself: it tells prompts
-// from the tokens that go on with what was drawn.
+// DrawHistory records which of a context's last tokens were drawn, by the host or by the program
+// itself. It distinguishes prompts from tokens that continue drawn ones.
 class DrawHistory {
  public:
   // A token that the host drew is queued.
@@ -81,7 +81,7 @@ class DrawHistory {
   }
   // A token is drawn at `now_ns`. When the one before it was; 0: prompt came in between.
   std::uint64_t note_drawn(std::uint64_t now_ns) { return std::exchange(at_ns_, now_ns); }
-  // Of a fork: the child's tokens are drawn anew.
+  // The history of a fork: the child's tokens are drawn anew.
   DrawHistory forked() const {
     DrawHistory child = *this;
     child.at_ns_ = 0;
@@ -103,15 +103,15 @@ struct ContextUse {
 
 inline constexpr std::uint32_t kNotAway = 0xffffffffu;
 
-// What a suspension took, for the quota: see away_pages.h.
+// The mark of a suspension, for the quota: see away_pages.h.
 struct AwayMark {
   std::uint32_t index = kNotAway;  // In its ledger.
   NodeId head = kNoNode;           // The last full page of what it had, held by name,
   std::uint32_t head_count = 0;    // and the pages from the root to there.
 };
 
-// The bytes of a page of a tail, as they were written. Forks share them, and nobody changes bytes
-// that are shared.
+// The bytes of a page of a tail, as they were written. Forks share them, and shared bytes never
+// change.
 using TailBytes = std::shared_ptr<inference::PageBytes>;
 
 // What a context has besides its tokens while its pages are on a tier: see Context::swap_out().
@@ -141,8 +141,8 @@ struct SwappedContext {
   }
 };
 
-// A page of a context that is swapped out, in the batch being built: a committed page that is on no
-// tier yet goes to one; a page of the tail comes to the context itself.
+// A page of a context that is swapped out, in the batch being built. A committed page that is on no
+// tier yet goes to one; a page of the tail goes to the context itself.
 struct SwapSave {
   inference::PageId page{};
   std::uint32_t slots = inference::kAllSlots;

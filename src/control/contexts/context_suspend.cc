@@ -35,7 +35,7 @@ void Context::suspend() {
   const std::uint32_t reserved = working_.reserved_count();
   release_tail(0);
   working_.reserve(reserved);
-  // It will be back, whatever the program says of it.
+  // The context will be back, whatever hint the program gave.
   chain_.let_go(cache(), ledger(), {.hint = EvictionHint::WillResume});
   is_suspended_ = true;
   if (!is_planted(Fault::RestoredFromStaleSlot)) resources().sequences.release(*this);

@@ -1,12 +1,11 @@
 // Swapping: a context gives its pages up to a tier, and takes the very bytes back.
 //
-// It is how a context is suspended whose tokens alone do not give its bits: one that dropped slots,
-// or has an opaque page. What context_suspend.cc says of the others holds here too, except that
-// nothing is lost: its committed pages are pinned on a tier until they are back, and those of its
-// tail, which have no names, lie in memory here, their written slots alone, once for all forks. A
-// tenant has a share of that memory, and of the places on the tiers (tenant_shares.h). It comes
-// back when the pool has room for all of it: no two contexts wait for one another with half of
-// their pages each.
+// A context is suspended in this way if its tokens alone do not give its bits: it dropped slots, or
+// has an opaque page. The rules of context_suspend.cc hold here too, except that nothing is lost.
+// Its committed pages are pinned on a tier until they are back. The pages of its tail have no
+// names, so their written slots lie in memory here, once for all forks. A tenant has a share of
+// that memory, and of the places on the tiers (tenant_shares.h). It comes back when the pool has
+// room for all of it: no two contexts wait for one another with half of their pages each.
 //
 // While the pages are on their way back the context is in flight, and still suspended.
 #include <algorithm>
@@ -26,7 +25,7 @@ namespace {
 void pin_pages(SwappedContext& swapped, ModelResources& resources, TenantId tenant,
                std::vector<SwapSave>& saves) {
   PageCache& cache = resources.cache;
-  // What is there already must not give way to what comes.
+  // Pages that are on a tier already must not make way for new ones.
   swapped.pins.resize(swapped.pages.size());
   std::vector<std::size_t> leaving;
   for (std::size_t index = 0; index < swapped.pages.size(); ++index) {
@@ -118,7 +117,7 @@ void Context::give_tail_page(std::size_t index, inference::PageBytes bytes) {
   if (kept == nullptr) kept = std::make_shared<inference::PageBytes>(std::move(bytes));
 }
 
-// Of a context that ends, or has its pages back.
+// The context ends, or has its pages back.
 void Context::unpin_swapped() {
   if (!swapped_) return;
   const auto last = std::count_if(swapped_->tail.begin(), swapped_->tail.end(),

@@ -36,7 +36,7 @@ class DeviceTable {
     }
     dirty_.push_back({first, end});
   }
-  // Nor those from `first` on.
+  // Entries from `first` on are no longer what the device has.
   void cut(std::uint32_t first) { clean_count_ = std::min(clean_count_, first); }
   void clear_dirty() { dirty_.clear(); }
   void note_clean(std::uint32_t count) { clean_count_ = count; }

@@ -21,12 +21,12 @@ class Context;
 inline constexpr std::uint32_t kSwappedTailPageCountMax =
     default_of<ServerLimit::SwappedTailPageCountMax>();  // Of all contexts of a model.
 
-// Page tables on the device's side. A context keeps one while it is in use; when all are taken, the
+// Page tables on the device's side. A context keeps one while it is in use. When all are taken, the
 // one used longest ago is taken from its context, which builds its table anew when it next runs.
 //
-// Which one that is comes from a list of all, made when one is wanted and the last list is used up:
-// whatever is in it and was not used since is older than everything else. So a step that uses a
-// table only notes the batch.
+// A list of all tables shows which one that is. The list is made when a table is wanted and the
+// last list is used up. A table in it that was not used since is older than all that are not in it.
+// So a step that uses a table only notes the batch.
 //
 // Invariants, all checked by verify():
 //   Q1  The list holds every sequence that a context has and that was last used before the batch of
@@ -76,7 +76,7 @@ class SequencePool {
 };
 
 struct ModelResources {
-  // Of `tier_options`, page_bytes is the backend's.
+  // The backend sets page_bytes of `tier_options`.
   ModelResources(const inference::Backend& backend, const PageCacheOptions& options,
                  PageTierOptions tier_options = {});
 

@@ -4,9 +4,9 @@
 // slots that the instance's outputs take.
 //
 // Pages shared inside the instance (forks, equal prefixes) count once. Each page has holds of two
-// kinds, as in PageCache: as a part of a chain (heads of contexts, and children that are held as a
-// chain), and alone (tails, handles, pages behind a dropped range); so that a fork and a step cost
-// O(1) and a chain is let go in its own length.
+// kinds, as in PageCache. One is as a part of a chain: heads of contexts, and children that are
+// held as a chain. The other is alone: tails, handles, pages after a dropped range. So a fork and a
+// step cost O(1), and a chain is let go in its own length.
 //
 // Thread   engine thread only.
 //

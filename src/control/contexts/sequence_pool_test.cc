@@ -47,7 +47,7 @@ class Program {
   }
 
  private:
-  // Those that a table may be taken from; all of them were used equally long ago.
+  // Contexts that a table may be taken from; all of them were used equally long ago.
   std::set<std::size_t> oldest() const {
     std::set<std::size_t> all;
     std::uint64_t least = batch_;

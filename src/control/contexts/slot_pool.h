@@ -1,6 +1,6 @@
 #pragma once
-// SlotPool hands out small numbers of the device (embed slots) and takes them back behind a fence:
-// a slot that a batch may touch is not given out again before that batch has completed.
+// SlotPool hands out small numbers of the device (embed slots) and takes them back after a fence: a
+// slot that a batch may touch is not given out again before that batch has completed.
 //
 // Thread   engine thread only.
 // Errors   allocate() gives nothing when every slot is taken.
@@ -54,7 +54,7 @@ class SlotPool {
     return slot_count_ - static_cast<std::uint32_t>(free_.size() + fenced_count());
   }
   std::uint32_t free_count() const { return static_cast<std::uint32_t>(free_.size()); }
-  // Free, or free behind a batch that is under way or being built.
+  // Free slots, and those that are free after a batch that is under way or being built.
   std::uint32_t free_count_soon() const { return slot_count_ - taken_count(); }
 
  private:

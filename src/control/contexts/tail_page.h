@@ -1,5 +1,5 @@
 #pragma once
-// TailPage is the content of a page behind the head of a context: what its tokens would give.
+// TailPage is the content of a page after the head of a context, made of the context's tokens.
 //
 // Thread   engine thread only. It points into the context, which stays as it is meanwhile.
 #include <array>
@@ -13,7 +13,7 @@ namespace quire::control {
 
 class TailPage {
  public:
-  // `index` pages behind the head.
+  // The page that is `index` pages after the head.
   TailPage(const Context& context, std::uint32_t page_size, std::uint32_t index);
   TailPage(const TailPage&) = delete;
   TailPage& operator=(const TailPage&) = delete;

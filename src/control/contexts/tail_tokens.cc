@@ -121,7 +121,7 @@ void TailTokens::clear() {
 void TailTokens::verify() const {
   QUIRE_CHECK(first_ <= tokens_.size(), "X4");
   QUIRE_CHECK(written_count_ + std::uint64_t{flight_count_} <= count(), "X4");
-  // Those in flight may be lost ones still.
+  // Tokens in flight may still count as lost.
   QUIRE_CHECK(written_count_ + std::uint64_t{lost_count_} <= count(), "X4");
 }
 

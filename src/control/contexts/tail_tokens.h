@@ -1,14 +1,14 @@
 #pragma once
-// TailTokens are the tokens of a context behind its committed pages: written ones of the tail,
-// those in flight, and those queued. It is the one place through which a context's tokens go in
-// and out: what a token is to have besides its number lies beside `tokens_`, and moves where that
-// moves, in the four functions at the end of the class.
+// TailTokens are the tokens of a context after its committed pages: those written, those in flight,
+// and those queued. All tokens of a context go in and out
+// here. A further property of a token would lie alongside `tokens_`, and move in the same four
+// functions at the end of the class.
 //
-// Of those that are neither written nor in flight, the first may be lost: they were written, and
-// their pages went. Tokens beyond what is kept are only counted: the overflow.
+// The first of the queued tokens may be lost ones, which were written before their pages went.
+// Tokens over the limit of a queue are only counted: the overflow.
 //
 // Thread   engine thread only.
-// Errors   none; what a caller asks for in vain stops the process.
+// Errors   none; a request that cannot be met is a bug, and stops the process.
 //
 // Invariant X4 of context.h, checked by verify().
 #include <cstddef>
@@ -37,15 +37,16 @@ class TailTokens {
   std::span<const TokenId> written() const { return all().first(written_count_); }
   std::span<const TokenId> unwritten() const { return all().subspan(written_count_); }
 
-  // Queues tokens; of those behind the first `room`, and behind such, only the count is kept.
+  // Queues the first `room` tokens, and counts the rest. While tokens are only counted, all further
+  // ones are.
   void append(std::span<const std::uint32_t> tokens, std::uint64_t room);
   // Queues tokens that another context had queued.
   void append(std::span<const TokenId> tokens);
 
-  // The next `count` queued tokens are in flight, and behind all that is queued, `drafts`.
+  // The next `count` queued tokens are in flight, and so are `drafts`, which then come last.
   void begin_flight(std::uint32_t count, std::span<const TokenId> drafts);
-  // They are written, except for the last `rejected_count`, which go as if they had never been
-  // there; or they are queued again.
+  // Tokens in flight become written, except for the last `rejected_count`, which are removed. If
+  // `is_written` is false, they are queued again.
   void end_flight(bool is_written, std::uint32_t rejected_count);
 
   // The first `count` tokens, which are written, are the committed pages' now.
@@ -57,10 +58,10 @@ class TailTokens {
   // Takes the last `count` tokens back, the overflow first, as far as they are queued. Returns how
   // many are left, to be cut from those written.
   std::uint32_t truncate(std::uint32_t count);
-  // Of those written, the first `count` are left; what is queued moves up.
+  // Keeps the first `count` written tokens; queued ones move up.
   void cut_written(std::uint32_t count);
-  // Of all tokens, the first `count` are left, and `overflow_count` beyond them; of those lost, at
-  // most `lost_count_max`.
+  // Keeps the first `count` of all tokens, and `overflow_count` beyond them. At most
+  // `lost_count_max` stay lost.
   void cut_queue(std::uint64_t count, std::uint64_t overflow_count, std::uint32_t lost_count_max);
   // Nothing is left but what is written.
   void clear_queue();

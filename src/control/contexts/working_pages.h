@@ -1,6 +1,6 @@
 #pragma once
-// WorkingPages are the pages of a context behind its committed ones: the tail, whose first page may
-// be partly written, and what is known of it.
+// WorkingPages are the pages of a context after its committed ones: the tail, whose first page may
+// be partly written.
 //
 // The pool's holds are taken and given back in `cache`, and counted in `ledger`.
 //
@@ -25,15 +25,15 @@ class WorkingPages {
   std::span<const PageId> pages() const { return pages_; }
   std::uint32_t count() const { return static_cast<std::uint32_t>(pages_.size()); }
   bool is_empty() const { return pages_.empty(); }
-  // Where a rewind ended within a committed page: the first page is that node's, held as a page,
-  // until the first who writes copies it. Otherwise kNoNode.
+  // The node of a committed page that a rewind ended within; otherwise kNoNode. The first page is
+  // that node's, held as a page, until a write copies it.
   NodeId boundary() const { return boundary_; }
   // Pages, from the first, that are claimed in the trie.
   std::uint32_t claim_count() const { return claim_count_; }
   // Pages, from the first, that stay though empty. After a suspension some of them may be lacking
   // until something needs them; while pages are lost, they count as pages of the tail.
   std::uint32_t reserved_count() const { return reserved_count_; }
-  // Of those, how many are lacking.
+  // The number of reserved pages that are lacking.
   std::uint32_t missing_count() const {
     return reserved_count_ > count() ? reserved_count_ - count() : 0;
   }
@@ -46,7 +46,7 @@ class WorkingPages {
   // of which the first is the page.
   void begin(PageLedger& ledger, std::span<const PageId> pages, NodeId boundary = kNoNode);
   // Gives pages back until `keep_count` are left; no more than these stay reserved. False: there
-  // were no others.
+  // were not so many.
   bool release_to(PageCache& cache, PageLedger& ledger, std::uint32_t keep_count,
                   const ColdHint& hint);
   void release_first(PageCache& cache, PageLedger& ledger, const ColdHint& hint);
@@ -56,7 +56,7 @@ class WorkingPages {
   // The first page is committed: its hold in the pool became one on a node.
   void commit_first(PageLedger& ledger);
 
-  // Of the first page, that others hold too from now on.
+  // Shares the parent's first page.
   void fork_first_from(PageCache& cache, PageLedger& ledger, const WorkingPages& parent);
 
   void note_claim() { ++claim_count_; }

@@ -2,7 +2,7 @@
 // CompletionInbox is where other threads leave what they finished for the engine thread.
 //
 // It is made first: backends are built with it as their CompletionSink, then the controller takes
-// it over. Slots are reserved by whoever sends work out, so that a push never fails or blocks.
+// it over. The sender of work reserves the slots, so that a push never fails or blocks.
 //
 // Thread   complete() and deliver() from any; take_*() from the engine thread.
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace quire::control {
 
-// What a helper thread made of a text job.
+// The outcome of a text job on a helper thread.
 struct TextOutcome {
   std::uint64_t job = 0;
   bool is_of_grammar = false;  // Those have numbers of their own.

@@ -47,7 +47,7 @@ ModelDescription describe(const ServedModel& served) {
   return description;
 }
 
-// Of the trie: secret, so that no guest can aim its tokens at one chain.
+// The key of the trie's hash: secret, so that no guest can aim its tokens at one chain.
 std::uint64_t hash_key_of(const ControllerOptions& options) {
   constexpr std::string_view kDomain = "quire trie key";
   Sha256 hash;
@@ -263,7 +263,7 @@ void Controller::run(Operation& operation) {
 
 void Controller::submit(Command command) {
   Instance* instance = find_instance(command.instance);
-  if (instance == nullptr) return;  // It ended: nobody waits.
+  if (instance == nullptr) return;  // It ended, and waits no more.
   report(options_.walk, WalkStop::Controller);
   const FutureId future = command.future;
   // A lost instance has no operation any more. What it asked of the disk and of the helper goes on,

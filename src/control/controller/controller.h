@@ -1,19 +1,19 @@
 #pragma once
-// Controller is the control layer behind its front door: stop 5 of the walk.
+// Controller is the front of the control layer: stop 5 of the walk.
 //
 // It finds the instance of each command and issues it (issue/issuer.h); operations that wait for no
 // other go to the Scheduler of their replica.
 //
 // Owns     tenants, the replicas with a Scheduler for each, and the jobs of helpers. Instances,
 //          objects and operations are the OperationTable's.
-// Thread   engine thread only; see CompletionInbox for what comes from others.
+// Thread   engine thread only; see CompletionInbox for the outcomes of other threads.
 // Errors   every error is the answer to a command's future. Nothing that a guest sends stops the
 //          process.
 //
-// dispatch() must be called at least once a second while idle() is false and it returns false: an
-// operation that waits for a page gives up after ControllerOptions::page_wait_ns_max, in the first
-// turn after a tenth of that in which nothing went on: while others go on, what they give back is
-// waited for.
+// dispatch() must be called at least once a second while idle() is false and it returns false. An
+// operation that waits for a page gives up after ControllerOptions::page_wait_ns_max. It does so in
+// the first turn after a tenth of that time without progress: while other operations go on, it
+// waits for the pages that they give back.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -90,7 +90,7 @@ class Controller final : public ControlPort, private OperationRunner {
   // For tests: the state of a model's pages.
   const PageCache& pages(ModelIndex model) const;
   const PageTiers& page_tiers(ModelIndex model) const;
-  // For the operator alone: reasons can tell what other tenants hold.
+  // For the operator alone: reasons can disclose the content of other tenants.
   const MissLog& miss_log(ModelIndex model) const;
 
  private:
@@ -98,11 +98,11 @@ class Controller final : public ControlPort, private OperationRunner {
   void drain() { table_.run_ready(); }
   bool is_device_busy() const;
   Instance* find_instance(InstanceId id) const;
-  // What the instance has but no name points to any more.
+  // Drops the objects of the instance that no name points to any more.
   void drop_objects(Instance& instance);
   void verify_weights(const Replica& replica) const;
   void verify_replica(const Replica& replica) const;
-  // All it has goes to others, now.
+  // Takes all that the instance has for other instances, now.
   void lose(Instance& instance, Error error);
 
   const ControllerOptions options_;

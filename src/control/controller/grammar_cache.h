@@ -1,7 +1,7 @@
 #pragma once
 // GrammarCache keeps grammars that were compiled lately, by tenant and content, so that a program
-// which runs again need not compile its schema again. No tenant finds what another compiled: the
-// time would tell that it was.
+// which runs again need not compile its schema again. No tenant finds another's grammar, because
+// the time would disclose that it was compiled.
 //
 // Owns     a share in each grammar; one that is let go lives on with its matchers.
 // Thread   engine thread only.

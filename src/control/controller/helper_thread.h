@@ -10,7 +10,7 @@ namespace quire::control {
 
 class HelperThread final : public HelperExecutor {
  public:
-  // `niceness`: how much its jobs stand back behind other threads (base/thread_schedule.h).
+  // `niceness`: how far its jobs give way to other threads (base/thread_schedule.h).
   explicit HelperThread(int niceness = 0);
   ~HelperThread() override;  // Finishes what waits.
   HelperThread(const HelperThread&) = delete;

@@ -34,7 +34,7 @@ class JobTurns {
   };
   struct Owner {
     InstanceId instance{};
-    FutureId future = kNoFuture;  // kNoFuture: nobody wants the answer.
+    FutureId future = kNoFuture;  // kNoFuture: the answer is not wanted.
   };
 
   // `argument_bytes`: as of the command; its instance counts them as long as the job.
@@ -79,8 +79,8 @@ class JobTurns {
     return owner;
   }
 
-  // Nobody wants the answer. One that waits is taken back, unless its work is to be done all the
-  // same.
+  // The answer is not wanted any more. A waiting job is taken back, unless its work must be done
+  // all the same.
   template <typename HasEffect>
   void forget(InstanceId instance, FutureId future, HasEffect has_effect) {
     if (future == kNoFuture) return;
@@ -97,7 +97,7 @@ class JobTurns {
     erase(found);
   }
 
-  // The instance ends: what waits is taken back, and what runs is nobody's.
+  // The instance ends: waiting jobs are taken back, and running ones have no owner.
   void forget_all(InstanceId instance) {
     auto name = by_owner_.lower_bound({instance, FutureId{}, 0});
     while (name != by_owner_.end() && std::get<0>(*name) == instance) {

@@ -64,7 +64,7 @@ class Program {
     jobs_.push_back(job);
     turns_.add(instance, job.future, 10 * job.work, job.work);
   }
-  // Of all that wait: the next tenant's behind the last one, and of that the first.
+  // The next of all waiting jobs: of the tenant after the last one, the first.
   ModelJob* next() {
     ModelJob* best = nullptr;
     const auto rank = [&](const ModelJob& job) {

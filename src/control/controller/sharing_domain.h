@@ -1,8 +1,9 @@
 #pragma once
-// Within which tenant pages are shared: the sharing domain that is part of their names.
+// sharing_domain() gives the sharing domain that is part of the names of pages; a tenant shares
+// pages within it.
 //
-// Keyed with a secret of the installation, so that a name tells nobody else what a page holds, and
-// no tenant can ask for another's.
+// It is keyed with a secret of the installation. So a name discloses the content of a page to no
+// one else, and no tenant can ask for another's pages.
 //
 // Thread   any; no state.
 #include "base/sha256.h"

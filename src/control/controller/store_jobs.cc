@@ -38,7 +38,7 @@ AnswerBody answer_of(store::KeyList list) {
   return keys;
 }
 
-// What says nothing but that it was done.
+// Most jobs only answer that they are done.
 template <typename Other>
 AnswerBody answer_of(Other) {
   return Done{};

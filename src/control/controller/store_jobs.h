@@ -1,16 +1,16 @@
 #pragma once
-// StoreJobs asks the disk for what needs no model: to delete snapshots and to list them, and for
-// the values that tenants keep by key.
+// StoreJobs sends the disk the jobs that need no model: to delete snapshots and to list them, and
+// those of values that tenants keep by key.
 //
-// The disk has room for so many jobs of all kinds; kOnDiskCountMax of them are these. What is
-// beyond that waits here, tenants taking turns (JobTurns), so that a program that asks in a loop
-// delays its own tenant and hides nobody's snapshot behind `unavailable`.
+// The disk has room for so many jobs of all kinds; kOnDiskCountMax of them are these. Further ones
+// wait here, and tenants take turns (JobTurns). So a program that asks in a loop delays its own
+// tenant, and no other tenant gets `unavailable` for a snapshot.
 //
 // Owns     the questions on their way and those that wait. Each tenant's are answered in the order
-//          in which they were asked; instances bound how many they have.
+//          in which they were asked; instances limit how many they have.
 // Thread   engine thread; the work itself on the disk's.
-// Errors   are answers: NotSupported without a store, Unavailable where the disk has too much to
-//          do, and the disk's own.
+// Errors   are answers: NotSupported without a store, Unavailable if the disk has too much to do,
+//          and the disk's own.
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -29,11 +29,13 @@ class StoreJobs {
   StoreJobs(store::Disk* disk, Dispatcher& dispatcher)
       : disk_(disk, kNoModel, {}), dispatcher_(dispatcher) {}
 
-  // What the command asks of the disk. Counts as one of the instance's jobs until it is answered.
+  // Sends the command's job to the disk. It counts as one of the instance's jobs until it is
+  // answered.
   void start(Instance& instance, const Command& command, store::DiskJob job);
   // Answers the one whose job it was, and gives the disk what waits.
   void finish(store::DiskAnswer answer);
-  // Nobody wants the answer. What changes something happens all the same, and counts until then.
+  // The answer is not wanted any more. A job that changes something is done all the same, and
+  // counts until then.
   void forget(InstanceId instance, FutureId future);
   // The instance ends: what the disk has not been given does not happen.
   void forget_all(InstanceId instance);

@@ -85,7 +85,7 @@ Result<AnswerBody> TextJobs::run(const Work& work) {
 }
 
 void TextJobs::start(Instance& instance, Command command, const Model& model) {
-  if (command.future == kNoFuture) return;  // It changes nothing and nobody waits.
+  if (command.future == kNoFuture) return;  // It changes nothing, and no answer is wanted.
   if (const auto* grammar = std::get_if<CompileGrammar>(&command.body)) {
     auto found = grammars_.find(GrammarCache::key_of(instance.tenant, *grammar));
     if (found != nullptr) {

@@ -1,14 +1,14 @@
 #pragma once
 // TextJobs runs tokenize, detokenize, apply_chat_template, get_vocabs, get_token_kinds,
-// compile_grammar and fits: short ones at once, others on a helper. What reads a grammar of a
-// program's own has a helper for itself, which stands back behind the device and may be late: a
-// second of it delays no chat template.
+// compile_grammar and fits: short jobs at once, long ones on a helper. Jobs with a program's own
+// grammar have a helper for themselves, which gives way to the device and may be late: a second of
+// it delays no chat template.
 //
-// A helper has a few jobs at a time; the others wait here and tenants take turns (JobTurns), so
-// that whoever tokenises books in a loop delays no other tenant's chat template by more than those
-// few. Of grammars it has one: whoever compiles in a loop delays others by one. A job that runs
-// cannot be stopped; its outcome is then dropped. One that still waits when nobody wants it any
-// more is never done.
+// A helper has a few jobs at a time; the rest wait here, and tenants take turns (JobTurns). So a
+// tenant that tokenizes books in a loop delays another tenant's chat template by those few only.
+// The helper of grammars has one job at a time, so a tenant that compiles in a loop delays another
+// by one. A running job cannot be stopped; its outcome is dropped. A waiting job that is no longer
+// wanted is never done.
 //
 // Thread   engine thread; the work itself on the helpers'.
 #include <cstdint>
@@ -42,17 +42,17 @@ class TextJobs {
         texts_{.helper = helpers.texts, .count_max = kOnHelperCountMax},
         of_grammars_{.helper = helpers.grammars, .count_max = kGrammarsOnHelperCountMax} {}
 
-  // Of a model: what its jobs need. `grammars` may be null, where no grammar is compiled.
+  // The parts of a model that its jobs need. `grammars` may be null if no grammar is compiled.
   struct Model {
     const inference::TextCodec* codec = nullptr;
     inference::GrammarCompiler* grammars = nullptr;
   };
-  // Its body is one of those commands. Counts as one of the instance's jobs until it is answered,
-  // which may be at once.
+  // Starts the job of one of those commands. It counts as one of the instance's jobs until it is
+  // answered, which may be at once.
   void start(Instance& instance, Command command, const Model& model);
   // Takes an outcome in and answers it.
   void finish(TextOutcome outcome);
-  // Nobody wants the answer of this one, or of any of the instance's.
+  // The answer of this job is not wanted any more, or that of any of the instance's.
   void forget(InstanceId instance, FutureId future);
   void forget_all(InstanceId instance);
 

@@ -89,7 +89,7 @@ struct Fixture {
 
 constexpr std::uint32_t kOnHelper = TextJobs::kOnHelperCountMax;
 
-// Its one text is "a".
+// A grammar whose only text is "a".
 class LetterGrammar final : public inference::Grammar {
  public:
   Result<std::unique_ptr<inference::Matcher>> matcher() const override {

@@ -38,7 +38,7 @@ void audit_page(const PageObject& page, const PageCache& cache, std::vector<std:
   if (page.above != kNoNode) ++name_holds[page.above];
 }
 
-// What one instance holds of one model, added to the holds of each page.
+// Adds the holds of one instance in one model to the holds of each page.
 void audit_instance(const Instance& instance, const Replica& replica,
                     std::vector<std::uint32_t>& holds, std::map<NodeId, std::uint32_t>& name_holds,
                     std::map<const FairShare*, std::uint32_t>& output_counts) {

@@ -1,5 +1,5 @@
 #pragma once
-// What control knows of each command by its type: the rows of control/api/command_kinds.inc.
+// The properties of each command by its type: the rows of control/api/command_kinds.inc.
 #include <array>
 #include <cstdint>
 #include <type_traits>
@@ -10,7 +10,7 @@
 
 namespace quire::control {
 
-// Whose steps do the work of an operation (control/steps).
+// The steps that do the work of an operation (control/steps).
 enum class Family : std::uint8_t {
   Front,    // No operation: the controller answers it, or a helper does.
   Host,     // Objects and contexts, without the device.

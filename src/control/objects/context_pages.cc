@@ -16,8 +16,8 @@ using inference::TokenId;
 
 namespace {
 
-// `visible`: slots that the context did not drop. The others may never have been written, so that
-// their bytes may be anybody's: the handle does not have them, and no mask brings them.
+// `visible`: slots that the context did not drop. The others may never have been written, so their
+// bytes may be those of any earlier page: the handle does not have them, and no mask adds them.
 void describe(PageObject& page, std::vector<std::uint32_t> positions, std::uint32_t written_count,
               std::uint32_t visible) {
   page.is_shared = true;
@@ -189,7 +189,7 @@ class Adoption {
   std::vector<inference::PageCopy>& copies_;
 };
 
-// What handles leave out of their view is dropped.
+// Drops the slots that handles leave out of their view.
 void drop_masked(Context& context, std::span<PageObject* const> pages) {
   const std::uint32_t page_size = context.page_size();
   SlotSet slots;

@@ -1,13 +1,13 @@
 #pragma once
-// Between a context and handles of its pages, both ways.
+// share_pages() and adopt_pages() go between a context and handles of its pages.
 //
 // Out: a handle on each page that holds tokens. Committed pages are shared as they are; the partly
-// filled one is sealed, as by a fork: whoever writes next copies it. Slots that the context dropped
-// are none of the handle's.
+// filled one is sealed, as by a fork: the next writer copies it. Slots that the context dropped are
+// not in the handle.
 //
-// Back: a page that has, at its place, the name that its handle says (its parent is the page before
-// it, from this tenant's root on) is shared. From the first that has not, or that was written under
-// a mask, pages are copied, and the copies are opaque: nobody can tell what they depend on.
+// Back: a page is shared if it has, at its place, the name of its handle: its parent is the page
+// before it, from this tenant's root on. From the first page without that name, or written under a
+// mask, pages are copied. The copies are opaque, because their dependencies are unknown.
 //
 // Thread   engine thread only.
 // Errors   nothing has changed when one is returned.
@@ -22,8 +22,8 @@ namespace quire::control {
 
 // Pages that hold tokens and are held: committed ones, then the tail's.
 std::uint32_t shareable_page_count(const Context& context);
-// Those from `first` on become `pages`, new objects; says what they are. Commits what is full.
-// Requires: as many pages, the context neither in flight nor suspended.
+// Makes the pages from `first` on into `pages`, new objects, and returns what they are. Commits
+// full pages. Requires: as many pages, the context neither in flight nor suspended.
 SharedPages share_pages(Context& context, std::uint32_t first, std::span<PageObject* const> pages);
 
 // Whether a context can be made of what the pages hold. NoFreePage, PageNotFull and InvalidArgument

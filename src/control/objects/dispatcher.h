@@ -15,7 +15,7 @@ class Dispatcher {
  public:
   Dispatcher(AnswerSink& sink, WalkSink* walk) : sink_(sink), walk_(walk) {}
 
-  // Exactly once for each future that is waited for; kNoFuture is nobody.
+  // Answers each future that is waited for, exactly once; kNoFuture means that none is.
   void answer(InstanceId instance, FutureId future, Result<AnswerBody> body);
   void lost(InstanceId instance, const Error& error) { sink_.lost(instance, error); }
 
@@ -27,7 +27,7 @@ class Dispatcher {
   std::uint64_t answer_count_ = 0;
 };
 
-// The answer to whoever wants a form of a distribution.
+// The answer to a request for a form of a distribution.
 Result<AnswerBody> answer_of(Result<inference::Distribution> distribution,
                              inference::DistributionKind kind);
 

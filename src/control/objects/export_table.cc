@@ -52,7 +52,7 @@ Result<void> ExportTable::check_new(const PageExport& wanted, std::uint32_t page
   const TenantShares none(pinned_max);
   const TenantShares& pinned = found == of_replicas_.end() ? none : found->second;
   if (pinned.may_take(wanted.tenant, page_count)) return {};
-  // Not what the share is now: that tells what others export.
+  // The message leaves out the present share, which would disclose the exports of other tenants.
   return Error(ErrorCode::QuotaExceeded,
                "export_pool_page_count_max: " + std::to_string(page_count) + " more wanted, " +
                    std::to_string(pinned.count_of(wanted.tenant)) + " exported, of " +

@@ -1,5 +1,5 @@
 #pragma once
-// ExportTable: pages that programs left under a name, for others to import.
+// ExportTable: pages that programs left under a name, for other programs to import.
 //
 // An export belongs to a tenant and to no instance: it holds its pages until it is unexported.
 // Names are a tenant's own; a public one can be imported by all, where they have no export of their
@@ -11,8 +11,8 @@
 // Errors   NotFound, AlreadyExists; QuotaExceeded names the limit.
 //
 // Invariants, checked by verify():
-//   E1  The figures of a tenant are the sums over its exports, and those of a tenant with a replica
-//       likewise. A replica's exports of all tenants are within their bound.
+//   E1  The figures of a tenant are the sums over its exports, and so are those of a tenant with a
+//       replica. A replica's exports of all tenants are within their limit.
 //   E2  A public name leads to the one public export that has it.
 #include <cstdint>
 #include <map>
@@ -38,8 +38,8 @@ struct PageExport {
 class ExportTable {
  public:
   // Exports of all tenants together pin at most this part of a replica's pool: nothing evicts them.
-  // Each tenant has a share of it (tenant_shares.h). The share shrinks when others export; what was
-  // within it when it was exported stays.
+  // Each tenant has a share of it (tenant_shares.h). The share shrinks when another tenant exports;
+  // pages that were within it when they were exported stay.
   static constexpr std::uint32_t kPoolPartMax = 2;  // One half.
 
   // Whether an export of `page_count` more pages may be made, with a pool of `pool_page_count`.
@@ -52,7 +52,7 @@ class ExportTable {
   // The tenant's own, which is no more; the caller gives its pages back.
   Result<PageExport> take(TenantId tenant, std::string_view name);
 
-  // The tenant's own by name, then those that others made public, by name.
+  // The tenant's own by name, then the public ones of other tenants, by name.
   std::vector<const PageExport*> visible_to(TenantId tenant) const;
   template <typename Visit>
   void for_each(Visit visit) const {

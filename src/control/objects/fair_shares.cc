@@ -20,7 +20,7 @@ FairShare& FairShares::join(TenantId tenant, double weight) {
   return found->second;
 }
 
-// Who leaves with more than its share had comes back with that.
+// A tenant that leaves with more than its share is kept, so that it comes back with that.
 void FairShares::leave(FairShare& share) {
   QUIRE_CHECK(share.instance_count > 0, "F2");
   if (--share.instance_count > 0) return;

@@ -1,17 +1,18 @@
 #pragma once
-// FairShares divides what a device does among tenants by their weights: start-time fair queueing
+// FairShares divides the work of a device among tenants by their weights: start-time fair queueing
 // over rows, which are tokens computed.
 //
-// A tenant's time is the rows that it was given, over its weight; whoever has the smallest goes
-// first, so that tenants that always have something waiting get rows in proportion to their
-// weights, to within one batch. What has no row is charged as a part of one (kRowsOfRowless), or a
-// tenant that only reads outputs would go first for ever. A tenant that had nothing waiting may not
-// save up for ever: it enters at the time of those who waited, less kCreditBatchCount full batches.
-// What found room at once is charged too, though it takes nothing from anybody: so nobody may owe
-// more than kDebtBatchCount full batches, and whoever used what was left over is held back for so
+// A tenant's time is the rows that it was given, over its weight; the smallest time goes first. So
+// tenants that always have something waiting get rows in proportion to their weights, to within one
+// batch. Work without a row is charged as a part of one (kRowsOfRowless), or a tenant that only
+// reads outputs would go first forever. A tenant that had nothing waiting may not save up without
+// limit: it enters at the time of the waiting tenants, less kCreditBatchCount full batches. Work
+// that found room at once is charged too, though it takes nothing from other tenants. So no tenant
+// may owe more than kDebtBatchCount full batches, and one that used spare room is held back for so
 // long only.
 //
-// A round is one batch that is built. Who is left waiting at its end decides the common time.
+// A round is one batch that is built. The tenants that still wait at its end decide the common
+// time.
 //
 // Owns     a FairShare for each tenant that has instances, or whose time is still ahead.
 // Thread   engine thread only.
@@ -60,7 +61,8 @@ class FairShares {
   std::uint64_t round() const { return round_; }
   // The tenant has something ready in this round. Once a round.
   void enter(FairShare& share);
-  // Whether it is no further ahead than a batch: of use where one may take a whole batch.
+  // Whether the tenant is at most a batch ahead; decides on an operation that may take a whole
+  // batch.
   bool is_in_turn(const FairShare& share) const {
     return share.time <= time_ + batch_rows_ / share.weight;
   }
@@ -68,7 +70,7 @@ class FairShares {
   // Something of it was ready and found no room in this round.
   void leave_waiting(FairShare& share) { share.waiting_round = round_; }
   // `least_waiting` is the smallest time of those left waiting, `most_served` the largest of all
-  // that entered; the second counts where nobody was left.
+  // that entered; the second counts if none was left.
   void end_round(double least_waiting, double most_served, bool has_waiting);
 
   double time() const { return time_; }

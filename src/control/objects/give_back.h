@@ -1,7 +1,6 @@
 #pragma once
-// What an object holds of its replica goes back: because its program says so, or its instance ends.
-//
-// Thread   engine thread only.
+// give_back() returns an object's holds to its replica, because its program wants it or its
+// instance ends.
 #include <cstdint>
 
 #include "control/objects/replica.h"
@@ -10,9 +9,10 @@ namespace quire::control {
 
 void give_back(Instance& instance, PageObject& page);
 void give_back(EmbedObject& embed);
-// Of one that was taken from a snapshot and not kept, the snapshot stays.
+// The snapshot that the context was taken from, if the context was not kept, stays.
 void give_back(Context& context, std::uint64_t now_ns);
-// Its program has what it took: the snapshot goes. False: it took nothing, or has it already.
+// The program has the context that it took: the snapshot goes. False: it took nothing, or has it
+// already.
 bool keep_taken(Context& context);
 // A slot for an output, its own: what the embed held may still be read.
 void take_slot(EmbedObject& embed);

@@ -19,8 +19,8 @@ struct FairShare;
 
 enum class ObjectKind : std::uint8_t { Queue, Page, Embed, Context, Matcher };
 
-// What goes by name has no object: exports, imports and unexports of one instance take effect in
-// the order in which they were issued.
+// The order among operations on names, which have no object: exports, imports and unexports of one
+// instance take effect in the order in which they were issued.
 struct NameOrder {
   Ref<Operation> last_operation;
 };
@@ -30,7 +30,7 @@ struct ObjectEntry {
   void* object = nullptr;  // QueueObject, PageObject, EmbedObject, Context or MatcherObject.
 };
 
-// What an instance has asked for and was not answered yet.
+// The requests of an instance that were not answered yet.
 struct UnfinishedWork {
   Operation* first = nullptr;  // Operations in order of issue.
   Operation* last = nullptr;
@@ -49,13 +49,13 @@ struct HeldCounts {
   std::uint32_t pages = 0;  // Low-level handles, allocated or to come.
 };
 
-// What it has in a batch that has no row: reads and copies.
+// An instance's parts of a batch that have no row: reads and copies.
 struct RowlessParts {
   std::uint32_t batch = 0;  // The latest that took one,
   std::uint32_t count = 0;  // and how many it took.
 };
 
-// What an instance has of one replica.
+// An instance's part of one replica.
 struct ReplicaShare {
   PageLedger ledger;
   FairShare* share = nullptr;       // Its tenant's.

@@ -14,14 +14,14 @@ namespace quire::control {
 struct Operation;
 struct Replica;
 
-// Where a program is in a grammar. What it holds is its thread's: see matcher_jobs.h.
+// A program's place in a grammar. Its contents are its thread's: see matcher_jobs.h.
 struct MatcherMemory;
 struct MatcherState;
 struct MatcherObject {
   std::uint32_t generation = 0;
   Replica* replica = nullptr;
   std::shared_ptr<MatcherState> state;
-  // What must follow the tokens it has accepted, as far as the latest draw saw it.
+  // The tokens that must follow the accepted ones, as far as the latest draw saw.
   std::vector<inference::TokenId> forced_run;
   std::uint64_t stamp = 0;
   Ref<Operation> last_operation;

@@ -5,7 +5,7 @@
 namespace quire::control {
 namespace {
 
-// What follows from an earlier miss: below a page that is new, nothing was ever seen.
+// Whether a miss follows from an earlier one: below a page that is new, no page was ever seen.
 bool is_consequence(const MissRecord& before, const MissRecord& now) {
   const bool is_new = now.why.reason == MissReason::NeverSeen;
   if (before.operation == now.operation) return is_new || before.why.reason == now.why.reason;

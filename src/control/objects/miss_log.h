@@ -1,12 +1,12 @@
 #pragma once
 // MissLog remembers why tokens were computed that might have been found: the last `count_max`
 // misses of one model, each with what it cost. A miss is a place in a context where a full page was
-// looked up and not found; it lasts while tokens behind it are computed, until one is found again.
+// looked up and not found; it lasts while tokens after it are computed, until one is found again.
 //
 // A program sees its own records only, and only if their reasons are of MissScope::OwnDomain; all
 // others are for the operator (page_miss.h).
 //
-// Owns     a ring of records. Nothing is allocated before the first miss, nothing beyond the bound.
+// Owns     a ring of records. Nothing is allocated before the first miss, nothing beyond the limit.
 // Thread   engine thread only.
 // Errors   none.
 #include <algorithm>
@@ -35,9 +35,9 @@ class MissLog {
 
   bool is_on() const { return count_max_ > 0; }
 
-  // What the look-up of `record.operation` met, in a context whose last miss since a token was
-  // found is `last` (0: none). The number of the miss that now counts: the same, where it only goes
-  // on.
+  // Notes the outcome of the look-up of `record.operation`, in a context whose last miss since a
+  // token was found is `last` (0: none). Returns the number of the miss that now counts: `last`, if
+  // that only goes on.
   std::uint64_t note(std::uint64_t last, MissRecord record);
   // `operation` computes so many tokens of a context whose last miss is `last`.
   void count(std::uint64_t last, std::uint64_t operation, std::uint32_t token_count);

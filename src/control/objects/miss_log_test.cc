@@ -50,7 +50,7 @@ TEST(MissLog, GeneratedTokensAreOneMissOfTheirOwn) {
   MissLog log(8);
   const std::uint64_t prompt = log.note(0, miss(1, 3, MissReason::Differs));
   log.count(prompt, 1, 20);
-  // Up to the end of the page they fill the prompt's last page, and are nobody's miss.
+  // Up to the end of the page they fill the prompt's last page, and are not a miss.
   log.count(prompt, 2, 1);
   const std::uint64_t reply = log.note(prompt, miss(3, 4, MissReason::NeverSeen));
   EXPECT_NE(reply, prompt);
@@ -77,7 +77,7 @@ TEST(MissLog, KeepsTheLastOnesAndSaysHowManyItForgot) {
     EXPECT_EQ(kept[index].page, 7 + index);
     EXPECT_EQ(kept[index].token_count, 7 + index);
   }
-  log.count(2, 1, 1'000);  // Forgotten: nobody's.
+  log.count(2, 1, 1'000);  // The record was forgotten, so the tokens count nowhere.
   EXPECT_EQ(all(log)[1].token_count, 8u);
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 // Operation: a Command on its way, with its handles resolved.
 //
-// Order. Each object knows the last operation that was issued on it. A new operation waits for
-// those of all its objects, across queues, until they are placed: so what touches one object takes
-// effect in the order in which it was issued, and what touches nothing in common may overtake.
+// Order. Each object knows the last operation that was issued on it. A new operation waits until
+// those of all its objects are placed, across queues. Operations on one object
+// therefore take effect in the order of issue, and operations without a common object may overtake.
 //
 // Thread   engine thread only.
 #include <boost/container/small_vector.hpp>
@@ -27,22 +27,23 @@ namespace quire::control {
 struct Instance;
 struct Replica;
 
-// Of one operation: mostly one, which then lies within the operation.
+// The embeds of one operation: mostly one, which then lies within the operation.
 using EmbedList = boost::container::small_vector<EmbedObject*, 1>;
 
 enum class OperationState : std::uint8_t {
   Waiting,  // For operations issued before on the same objects.
   Ready,    // To be placed in a batch.
-  Placed,   // In a batch that is not complete; what was issued behind it may join.
-  Running,  // In a batch that is not complete; what was issued behind it waits for the end.
+  Placed,   // In a batch that is not complete; operations issued after it may join.
+  Running,  // In a batch that is not complete; operations issued after it wait for the end.
 };
 
-// What an operation has besides, when it reads or draws more than one token's distribution, or
+// The further state of an operation that reads or draws more than one token's distribution, or
 // under masks.
 struct ReadProgress {
   std::vector<MatcherObject*> matchers;
   std::shared_ptr<inference::DrawMasks> masks;  // Of the matchers, once they are asked for.
-  std::vector<inference::TokenId> drafts;       // Behind what is queued, in the batch with its end.
+  // After the queued tokens, in the batch with their end.
+  std::vector<inference::TokenId> drafts;
   std::vector<std::optional<Result<inference::Distribution>>> results;  // One for each request.
   std::uint32_t wanted_count = 0;                                       // Of these, not there yet.
   bool is_prepared = false;      // Drafts are chosen, masks asked for.
@@ -50,13 +51,13 @@ struct ReadProgress {
   bool waits_for_masks = false;  // It goes on when they are.
 };
 
-// A Command on its way: arguments with handles resolved. What each step looks at lies together, in
-// the first four lines, the beginning of `body` among them, and in that of output_tokens; a batch
-// of hundreds is bound by how many of them it must fetch.
+// Operation is a Command on its way: arguments with handles resolved. The fields of every step lie
+// together in the first four lines, with the beginning of `body`, and in that of output_tokens. The
+// speed of a batch of hundreds depends on how many lines it must fetch.
 struct alignas(64) Operation {
   std::uint32_t generation = 0;
   OperationState state = OperationState::Waiting;
-  std::uint8_t type = 0;  // body.index(), which lies lines behind.
+  std::uint8_t type = 0;  // The same as body.index(), which lies lines further.
   bool is_started = false;
   bool is_checked = false;  // Its outputs were in range when it first started.
   Instance* instance = nullptr;
@@ -71,7 +72,7 @@ struct alignas(64) Operation {
   std::uint32_t done_count = 0;         // Found or placed.
   std::uint32_t position_first = 0;     // Of the first token queued.
   std::uint32_t wanted_page_count = 0;  // Waits for so many pages.
-  std::uint64_t ready_since_ns = 0;     // It waits for rows since then; 0: nobody looked yet.
+  std::uint64_t ready_since_ns = 0;     // It waits for rows since then; 0: not looked at yet.
   std::uint32_t wait_count = 0;         // Operations to be placed before this one.
   FutureId future = kNoFuture;
   EmbedList output_embeds;
@@ -100,7 +101,7 @@ struct alignas(64) Operation {
   std::vector<PageObject*> output_pages;
   std::uint64_t wait_since_ns = 0;  // For pages.
 
-  // Its context was suspended: what it had done is lost.
+  // Starts anew, because its context was suspended and its work is lost.
   void begin_anew() {
     is_started = false;
     done_count = 0;

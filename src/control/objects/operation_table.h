@@ -57,11 +57,13 @@ class OperationTable {
   // All of its objects are chained: it may run as soon as it waits for nothing.
   void issue(Operation& operation);
 
-  void place(Operation& operation);  // In a batch: what was issued behind it may join.
+  // The operation is in a batch: operations issued after it may join.
+  void place(Operation& operation);
   void finish(Operation& operation, Result<AnswerBody> answer);
-  void discard(Operation& operation);  // Without an answer: its instance ends, or nobody wants it.
+  // Removes it without an answer: its instance ends, or the answer is not wanted.
+  void discard(Operation& operation);
 
-  // Who runs operations, of all replicas. Set once, before the first is issued.
+  // Sets the runner of operations, of all replicas. Called once, before the first is issued.
   void set_runner(OperationRunner& runner) { runner_ = &runner; }
   // Runs those that became able to, one after the other, also those that become so meanwhile.
   void run_ready() {

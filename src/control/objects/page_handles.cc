@@ -17,7 +17,7 @@ std::string range_of(std::uint32_t first, std::uint32_t count) {
   return "[" + std::to_string(first) + ", " + std::to_string(std::uint64_t{first} + count) + ")";
 }
 
-// What a second holder of the same bytes knows of them.
+// Gives a second holder of the same bytes their description.
 void describe_as(const PageObject& from, PageObject& to) {
   to.written = from.written;
   to.positions = from.positions;

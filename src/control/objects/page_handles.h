@@ -1,12 +1,13 @@
 #pragma once
-// What happens to pages that are handled one by one: copied slot by slot, shared, let go.
+// Operations on pages that are handled one by one: copied slot by slot, shared, let go.
 //
-// A handle is the one owner of a working page, or one of several that read a shared one: a sealed
-// page (of an export, or the tail of a context), or a committed page. Copies are placed in the
-// batch that is being built; nothing of a copy can fail on the device, and a batch copies before
-// anything in it reads, so what was copied exists from then on.
+// A handle is the one owner of a working page, or one of several readers of a shared page. A shared
+// page is sealed (of an export, or the tail of a context) or committed.
 //
-// Ledgers are the caller's: an export is no instance's.
+// Copies are placed in the batch that is being built. A copy cannot fail on the device, and a batch
+// copies before anything in it reads, so the copied slots exist from then on.
+//
+// Ledgers are the caller's: an export has no instance.
 //
 // Thread   engine thread only.
 // Errors   of check_copy() and check_readable(); nothing has changed then.

@@ -16,7 +16,7 @@ namespace quire::control {
 struct Operation;
 struct Replica;
 
-// A page that the guest handles itself; or a page of an export, which nobody's instance handles.
+// A page that the guest handles itself; or a page of an export, which no instance handles.
 //
 // One that is shared is never written: it is sealed, or committed and then has a node. All others
 // are Working pages with this one holder (I8).

@@ -6,7 +6,8 @@
 namespace quire::control {
 namespace {
 
-// What pages of this model must agree on with those of a file; domains are in their names.
+// The properties in which pages of this model must agree with those of a file; domains are in their
+// names.
 store::PageSpace space_of(const PageCacheOptions& cache, const inference::Backend& backend) {
   return {.names = cache.space, .page_bytes = backend.capabilities().page_bytes};
 }

@@ -53,7 +53,7 @@ struct Replica {
     return instance.of_replica[place].ledger;
   }
   FairShare& share(const Instance& instance) const { return *instance.of_replica[place].share; }
-  // Of the batch that was begun last; contexts and pages note when they were used by it.
+  // The batch that was begun last; contexts and pages note when they were used by it.
   std::uint64_t batch() const { return static_cast<std::uint64_t>(last_batch); }
 
   const ModelIndex index;
@@ -71,7 +71,7 @@ struct Replica {
   BatchId last_batch{};
 };
 
-// Whose a context of that instance's queue is.
+// The owner of a context that belongs to that instance's queue.
 inline ContextOwner owner_of(Instance& instance, QueueObject& queue) {
   Replica& replica = *queue.replica;
   return {.replica = &replica,

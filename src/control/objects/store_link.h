@@ -40,9 +40,10 @@ class StoreLink {
     TRY(disk_->submit(id, job));
     return id;
   }
-  // What a ticket keeps may go, and its snapshot where a take is finished. Tried again with the
-  // next job, where the disk is full of them; in any order, of which the last word is the
-  // strongest. Nobody waits for it: where the disk fails to delete the snapshot, it is still there.
+  // A ticket's pages may go, and its snapshot if a take is finished. If the disk's queue is full,
+  // the release is tried again with the next job. Releases may come in any order; the last state of
+  // a ticket is the strongest. No operation waits for a release: if the disk fails to delete the
+  // snapshot, it is still there.
   void release(store::TicketId ticket, store::TicketEnd end = store::TicketEnd::Release) {
     if (ticket != store::kNoTicket) released_.push_back({.ticket = ticket, .end = end});
     while (!released_.empty()) {
@@ -70,7 +71,7 @@ class StoreLink {
   store::PageSpace space_;
   std::uint64_t count_ = 0;
   std::uint64_t refused_count_ = 0;
-  std::vector<store::ReleaseJob> released_;  // To be told to the disk.
+  std::vector<store::ReleaseJob> released_;  // To be sent to the disk.
 };
 
 }  // namespace quire::control

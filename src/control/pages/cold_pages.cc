@@ -141,7 +141,7 @@ void ColdPages::pull_out(EntryId entry) {
 
 void ColdPages::unplace(EntryId entry) {
   if (at(entry).place == Place::Queued) pull_out(entry);
-  at(entry).place = Place::None;  // A fenced entry's id stays behind in fenced_, and is skipped.
+  at(entry).place = Place::None;  // A fenced entry's id stays in fenced_, and is skipped.
 }
 
 // ---- the life of an entry ---------------------------------------------------------------------

@@ -8,23 +8,22 @@
 //              not here at all.
 //   go_cold    its last holder let go. Of a chain, leaves before their parents.
 //   revive     a cold page was found and is held again. A hit.
-//   hit        a page was found that somebody holds already. Optional: the policies count it.
+//   hit        a page was found that is held already. Optional: the policies count it.
 //   evict      a page is wanted: chooses a victim and forgets it. The caller frees it.
 //   lift_fences  a batch completed: pages that evict() passed over because of `is_fenced` may be
 //              chosen again.
 //   remove     a page leaves for another reason (opaque, moved, discarded).
 //
-// A cold page stands on its parent: the parent does not go before it. A page that is held stands on
-// nothing here: whoever holds a chain holds all of it, and whoever holds a page alone can do
-// without its parent. A parent that goes is forgotten by its children, and not theirs again if it
-// returns.
+// A cold page stands on its parent: the parent does not go before it. A held page stands on nothing
+// here: the holder of a chain holds all of it, and the holder of a single page needs no parent. A
+// parent that goes is forgotten by its children, and not theirs again if it returns.
 //
-// Order of victims. (1) Pages that their program said it is done with, whoever's they are. (2) Of
-// the tenant most above its share: first pages of which nothing was said, then those that
-// `will_resume` or are a `shared_prefix`. (3) Kept pages, when nothing else is left, again of the
-// tenant most above its share. What a hint says of a page holds until the page is used again, but a
-// shared prefix stays one. `done` is not believed of a page on which several chains stood: another
-// program may want it.
+// Order of victims. (1) Pages of any tenant that their program said it is done with. (2) Of the
+// tenant most above its share: first pages of which nothing was said, then those that `will_resume`
+// or are a `shared_prefix`. (3) Kept pages, when nothing else is left, again of the tenant most
+// above its share. What a hint says of a page holds until the page is used again, but a shared
+// prefix stays one. `done` is not believed of a page on which several chains stood: another program
+// may want it.
 //
 // Shares. A tenant is charged for the pages it inserted. The most above its share is the one with
 // the most pages for its weight (1 unless set). With a full pool no other can be further above.
@@ -95,14 +94,14 @@ class ColdPages {
   void remove(EntryId entry);
   // Nothing if every cold entry is fenced or has cold children that are.
   std::optional<EntryId> evict(const IsFenced& is_fenced, std::uint64_t now_ns);
-  // What was last believed of the page that evict() chose last; a shared prefix will resume.
+  // The latest hint of the page that evict() chose last; a shared prefix will resume.
   EvictionHint victim_hint() const { return victim_hint_; }
   void lift_fences();
 
   bool is_present(EntryId entry) const { return at(entry).state != State::Absent; }
   bool is_cold(EntryId entry) const { return at(entry).state == State::Cold; }
   std::uint32_t cold_count() const { return cold_count_; }
-  // As insert() was told, while that parent has not gone; else kNoEntry.
+  // The parent that insert() was given, until it goes; else kNoEntry.
   EntryId parent_of(EntryId entry) const;
   std::uint32_t page_count_of(TenantId tenant) const;
   std::uint32_t kept_count_of(TenantId tenant) const;
@@ -125,7 +124,7 @@ class ColdPages {
     EntryId newer = kNoEntry;
     EntryId older = kNoEntry;
     std::uint32_t life = 0;         // Raised when it goes, so that
-    std::uint32_t parent_life = 0;  // a parent that went is told from the next at its place.
+    std::uint32_t parent_life = 0;  // a parent that went differs from the next at its place.
     std::uint32_t cold_child_count = 0;
     std::uint32_t depth = 0;             // Pages above it.
     std::uint32_t chain_page_count = 0;  // 0: nothing below it turned cold since it was held.

@@ -144,7 +144,7 @@ TEST(ColdPages, KeepEndsWithItsTimeAndNeverTakesMoreThanHalfOfAShare) {
     add_cold(pages, index, {.hint = EvictionHint::Keep, .keep_seconds = 1'000'000});
   }
   EXPECT_EQ(pages.kept_count_of(TenantId{0}), 4u);
-  EXPECT_EQ(pages.evict(no_fence, 0), EntryId{4});  // Beyond the bound: as will_resume.
+  EXPECT_EQ(pages.evict(no_fence, 0), EntryId{4});  // Beyond the limit: as will_resume.
   EXPECT_EQ(pages.evict(no_fence, 0), EntryId{5});
   add_cold(pages, 6, {.hint = EvictionHint::WillResume});
   EXPECT_EQ(pages.evict(no_fence, kKeepSecondsMax * kSecond), EntryId{6});

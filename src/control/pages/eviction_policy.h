@@ -1,5 +1,6 @@
 #pragma once
-// Which cold page goes first. A policy orders; ColdPages (cold_pages.h) keeps the rules.
+// EvictionPolicy chooses the cold page that goes first. It orders; ColdPages (cold_pages.h) keeps
+// the rules.
 //
 // ColdPages holds, for each tenant and each tier of hints, up to kQueueCountMax queues of cold
 // entries. A policy says to which queue an entry goes when it turns cold, and, when a victim is
@@ -37,7 +38,7 @@ inline constexpr std::uint32_t kQueueCountMax = 64;  // A set of queues is one w
 
 enum class EvictionPolicyKind : std::uint8_t { Default, Lru, S3Fifo };
 
-// What ColdPages knows of an entry that turns cold.
+// The facts that ColdPages gives of an entry that turns cold.
 struct ColdFacts {
   std::uint32_t chain_page_count = 1;  // Of the chain through it that turned cold last.
   bool is_tail = true;                 // It was the last page of that chain.
@@ -84,7 +85,7 @@ class EvictionPolicy {
 
 struct EvictionPolicyOptions {
   EvictionPolicyKind kind = EvictionPolicyKind::Default;
-  std::uint32_t entry_count = 0;  // Of the pool; bounds the ghosts, too.
+  std::uint32_t entry_count = 0;  // Of the pool; limits the ghosts, too.
 };
 std::unique_ptr<EvictionPolicy> make_eviction_policy(const EvictionPolicyOptions& options);
 

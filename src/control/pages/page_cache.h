@@ -12,10 +12,10 @@
 //                                 is held by its last node alone, in O(1), and let go iteratively.
 //   page   hold_page / drop_page  the bytes of one node: a context that dropped some of its pages,
 //                                 an export, a page opened again for writing.
-//   name   hold_name / drop_name  what the node says, bytes or not.
-// A page whose bytes nobody holds goes cold: it is kept, can be found again, and counts as free.
-// ColdPages says which of them goes first: leaves, then what the hint of the last holder says, then
-// shares of tenants, then the policy.
+//   name   hold_name / drop_name what the node says, bytes or not. A page whose bytes are not held
+// goes cold: it is kept, can be found again, and counts as free. ColdPages says which of them goes
+// first: leaves, then what the hint of the last holder says, then shares of tenants, then the
+// policy.
 //
 // Invariants, all checked by verify():
 //   C1  ColdPages knows every Committed and Cold page and no other, as held and as cold.
@@ -93,7 +93,7 @@ class PageCache {
   std::uint32_t page_size() const { return options_.space.page_size; }
   std::uint32_t page_count() const { return pool_.page_count(); }
 
-  // The empty prefix of a sharing domain; one root for each, kept for ever. Pages below it are
+  // The empty prefix of a sharing domain; one root for each, kept forever. Pages below it are
   // charged to the tenant that it was made for.
   NodeId root(const Digest& sharing_domain, TenantId tenant = TenantId{});
 
@@ -122,7 +122,7 @@ class PageCache {
   // With the hash of trie().hash_below().
   PageMatch find(NodeId parent, const PageContent& content, std::uint64_t hash) const;
 
-  // The hint is for pages that nobody holds any more.
+  // The hint is for pages whose last hold this is.
   void hold(NodeId node);
   void drop(NodeId node, const ColdHint& hint = {});
   void hold_page(NodeId node);
@@ -140,7 +140,7 @@ class PageCache {
   // the content (an opaque page's says nothing). Requires: no other page has these bytes, or will.
   void claim_named(PageId page, NodeId parent, const PageContent& content, bool is_opaque,
                    const PageName& name);
-  // A node that has no bytes, so that others can descend from it. The caller holds its name next.
+  // A node without bytes, so that other nodes can descend from it. The caller holds its name next.
   NodeId insert_name(NodeId parent, const PageContent& content, bool is_opaque,
                      const PageName& name);
   // The node of that name, its bytes here or not; kNoNode if there is none.
@@ -181,9 +181,9 @@ class PageCache {
   NodeId root_of(NodeId node) const { return trie_.root(node); }
   bool is_root(NodeId node) const { return trie_.is_root(node); }
   bool is_resident(NodeId node) const { return trie_.residency(node) == Residency::Resident; }
-  // Slots that whoever holds the node may see, bit i for slot i. The others it had dropped before
-  // the page was full, and they may never have been written: what lies there can be another
-  // tenant's, and is not to leave the pool.
+  // Slots that a holder of the node may see, bit i for slot i. The other slots were dropped before
+  // the page was full, and may never have been written. Their bytes can be another tenant's, and
+  // must not leave the pool.
   std::uint32_t visible_slots(NodeId node) const {
     const std::span<const std::uint8_t> mask = trie_.mask(node);
     if (mask.empty()) return inference::kAllSlots;
@@ -199,8 +199,8 @@ class PageCache {
 
   bool is_shared() const { return options_.is_shared; }
   std::uint64_t now_ns() const { return now_ns_; }
-  // Of the page with that hash in the trie, if it is among the last evicted: four for each page of
-  // the pool. Requires: explains_misses.
+  // The eviction of the page with that hash in the trie, if it is among the last: four for each
+  // page of the pool. Requires: explains_misses.
   std::optional<Eviction> eviction_of(std::uint64_t hash) const;
 
   // Evicts every cold page that no batch touches. For tests and for giving memory back.
@@ -224,8 +224,9 @@ class PageCache {
   PageCacheOptions options_;
   PagePool pool_;
   PageTrie trie_;
-  ColdPages cold_;                       // An entry is a page.
-  std::optional<GhostTable> evictions_;  // A word is a time and a hint; none: nobody asks.
+  ColdPages cold_;  // An entry is a page.
+  // A word is a time and a hint; none: misses are not explained.
+  std::optional<GhostTable> evictions_;
   EvictionSink* eviction_sink_ = nullptr;
   std::uint64_t now_ns_ = 0;
   std::map<Digest, NodeId> root_by_domain_;

@@ -33,7 +33,7 @@ PageTier tier_of(Residency residency) {
   return PageTier::Gone;
 }
 
-// What a graph is made of.
+// The sources of a graph.
 struct Sources {
   const PageCache& cache;
   const PageWatch& watch;

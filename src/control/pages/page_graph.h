@@ -1,10 +1,11 @@
 #pragma once
-// The page graph, to look at: which pages there are, who shares them, where their bytes lie.
+// The page graph is for people to look at: it shows which pages there are, which contexts share
+// them, and where their bytes lie.
 //
 // PageWatch looks at a PageCache from time to time and remembers what it saw of each page: the
-// cache itself keeps neither ages nor counts of hits. What happened between two looks it does not
-// know, so its counts are what is certain, not all there was. make_page_graph() puts cache and
-// memory together, neighbours that look the same as one run of pages; page_graph_text.h draws it.
+// cache itself keeps neither ages nor counts of hits. It misses events between two looks, so its
+// counts are lower limits. make_page_graph() puts cache and memory together, with adjacent pages
+// that look the same as one run; page_graph_text.h draws it.
 //
 // Owns     what was seen of each page, by name, as long as the watch lives. For a run of a program,
 //          not for a server that runs for months.
@@ -55,7 +56,7 @@ struct PageRun {
   std::vector<TokenId> tokens;     // Of its first page.
   std::uint32_t differs_from = 0;  // Index of the token where it leaves the sibling most like it.
   PageTier tier = PageTier::Pool;
-  TierPlace place = TierPlace::None;  // Besides.
+  TierPlace place = TierPlace::None;  // In addition to the pool.
   bool is_cold = false;
   bool is_opaque = false;
   std::uint32_t holder_count = 0;

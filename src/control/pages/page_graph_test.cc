@@ -14,7 +14,7 @@
 namespace quire::control {
 namespace {
 
-// A cache of pages of two tokens, and a watch that looks when told.
+// A cache of pages of two tokens, and a watch that looks when the test calls it.
 class PageGraphTest : public testing::Test {
  protected:
   PageGraphTest() : cache_(options()), root_(cache_.root(Digest{})) {}
@@ -208,7 +208,8 @@ TEST_F(PageGraphTest, EachRunSaysWhereItsBytesAre) {
                                                                    {"host", "orange"},
                                                                    {"leaving", "orange"},
                                                                    {"disk", "brown"}};
-  std::size_t line = text.find('\n', text.find('\n') + 1) + 1;  // Behind summary and root.
+  // After the lines of the summary and the root.
+  std::size_t line = text.find('\n', text.find('\n') + 1) + 1;
   for (std::size_t run = 0; run < wanted.size(); ++run) {
     const auto& [place, colour] = wanted[run];
     EXPECT_EQ(text.substr(line, text.find(' ', line) - line), place) << text;

@@ -58,7 +58,7 @@ std::string content_text(const PageRun& run, const PageLabel& label) {
 constexpr std::array<const char*, 3> kTierTexts{"pool", "in flight", ""};
 constexpr std::array<const char*, 4> kPlaceTexts{"", "leaving", "host", "disk"};
 
-// Where the bytes of its pages are.
+// The place of the pages' bytes.
 std::string place_text(const PageRun& run) {
   const std::string tier = kTierTexts.at(static_cast<std::size_t>(run.tier));
   const std::string place = kPlaceTexts.at(static_cast<std::size_t>(run.place));
@@ -66,7 +66,7 @@ std::string place_text(const PageRun& run) {
   return tier + (tier.empty() || place.empty() ? "" : "+") + place;
 }
 
-// Of the longest that comes up.
+// The width of the longest text.
 constexpr std::size_t kPlaceWidth = std::string_view("pool+disk").size();
 
 std::string place_column(const PageRun& run) {

@@ -1,9 +1,9 @@
 #pragma once
-// A PageGraph as a tree of lines, or as Graphviz source (dot -Tsvg). Where the bytes of its pages
-// are is the first column of the lines, and colour and label of the boxes.
+// A PageGraph as a tree of lines, or as Graphviz source (dot -Tsvg). The place of the pages' bytes
+// is the first column of the lines, and the color and the label of the boxes.
 //
-// What pages hold is shown as `label` gives it, its control characters escaped; without one as
-// token ids. No state; any thread.
+// The content of pages is shown as `label` gives it, its control characters escaped; without a
+// label, as token ids. No state; any thread.
 #include <functional>
 #include <span>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace quire::control {
 
-// The text of some tokens; bytes that are no UTF-8 may be in it.
+// The text of some tokens; it may have bytes that are not UTF-8.
 using PageLabel = std::function<std::string(std::span<const TokenId> tokens)>;
 
 inline constexpr std::size_t kGraphRunCountMax = 10'000;  // Drawn; the rest is counted.

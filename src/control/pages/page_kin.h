@@ -1,7 +1,7 @@
 #pragma once
 // PageKin knows the nodes of a PageTrie by their relations: the children of each, and nodes of
-// different roots that hold the same. Only to explain why a page was not found (page_miss.h): a
-// look-up never asks it, and a trie whose misses nobody explains has none.
+// different roots that hold the same. It only serves to explain why a page was not found
+// (page_miss.h). A look-up never asks it, and a trie whose misses are not explained has none.
 //
 // The second relation crosses sharing domains. So it goes by hashes of its own, which leave the
 // root out; the trie's own chains of hashes never mix domains.

@@ -95,7 +95,8 @@ TEST(PageMiss, SaysHowLongAPageHasBeenGoneAndWhatWasSaidOfIt) {
   EXPECT_EQ(miss.reason, MissReason::Evicted);
   EXPECT_EQ(miss.gone_ns, 2 * kSecond);
   EXPECT_EQ(miss.hint, EvictionHint::WillResume);
-  // What stood below it went before it, and says so though its parent is not there.
+  // A page below it would have gone before it, and would be known as evicted though its parent is
+  // gone.
   EXPECT_EQ(explain_miss(cache, root, content_of({1, 2, 3, 5}).view()).reason,
             MissReason::NeverSeen);
 }
@@ -112,7 +113,7 @@ TEST(PageMiss, TellsThatOnlyAnotherDomainHasThePage) {
             MissReason::NeverSeen);
   EXPECT_EQ(explain_miss(cache, mine, content_of({1, 2, 3, 4}).view(), MissScope::OwnDomain).reason,
             MissReason::NeverSeen);
-  // Behind another prefix it is another page, in any domain.
+  // After another prefix it is another page, in any domain.
   EXPECT_EQ(explain_miss(cache, mine, content_of({5, 6, 7, 8}, 4).view()).reason,
             MissReason::NeverSeen);
   const NodeId own = put(cache, mine, content_of({1, 2, 3, 4}));

@@ -76,7 +76,7 @@ class Encoder {
   }
 
  private:
-  // Where the value of a new field goes.
+  // Begins a new field, and returns where its value goes.
   std::byte* begin(Tag tag, std::size_t size) {
     const std::size_t first = bytes_.size();
     bytes_.resize(first + kFieldHeader + size);

@@ -2,8 +2,7 @@
 // The name of a committed page: SHA-256 over everything that its bits depend on.
 //
 // The encoding is length-prefixed (each field: tag, 64-bit length, bytes) and starts with its own
-// domain, so that no two different inputs give one string (I9). It is shown in
-// docs/internals/paged_kv.md.
+// domain. So no two different inputs give one string (I9). docs/internals/paged_kv.md describes it.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,7 +17,7 @@ namespace quire::control {
 using inference::TokenId;
 using PageName = Digest;
 
-// What all pages below one root have in common.
+// The common properties of all pages below one root.
 struct PageNameSpace {
   std::uint32_t format_version = 1;
   Digest model{};           // Weights, number formats, hyperparameters.
@@ -31,10 +30,10 @@ struct PageNameSpace {
   Digest sharing_domain{};
 };
 
-// What one page holds: a token and a position for each slot. `mask` says which slots its tokens
-// could not see where that is not plain causal (empty otherwise), as slot_view.h encodes it;
-// `media` are the bytes behind slots that hold no token of the vocabulary; `adapters`, by rising
-// slot, the sets under which the tokens were appended, and nothing where all are of the base model.
+// The content of one page: a token and a position for each slot. `mask` has the slots that its
+// tokens could not see, as slot_view.h encodes it; it is empty if attention is plain causal.
+// `media` has the bytes of slots that hold no token of the vocabulary. `adapters` has the sets
+// under which the tokens were appended, by rising slot; it is empty if all are of the base model.
 struct PageContent {
   std::span<const TokenId> tokens;
   std::span<const std::uint32_t> positions;

@@ -72,7 +72,7 @@ void PagePool::seal(PageId page) {
 void PagePool::reopen(PageId page) {
   Entry& opened = at(page);
   QUIRE_CHECK(opened.state == PageState::Sealed && opened.hold_count == 1,
-              "I8: a page that others hold was opened for writing");
+              "I8: a page with another holder was opened for writing");
   opened.state = PageState::Working;
 }
 

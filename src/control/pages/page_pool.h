@@ -18,7 +18,7 @@
 //   P2  The free list holds every Free page once and no other page (I1).
 //   P3  The fenced list holds every Fenced page once, in order of their fences, all of them newer
 //       than the last completed batch.
-//   P4  Counters of states, and of cold pages behind a fence, equal a recount (I1).
+//   P4  Counters of states, and of cold pages after a fence, equal a recount (I1).
 //   P5  No Free page has a fence that is newer than the last completed batch (I5).
 #include <cstdint>
 #include <deque>
@@ -54,7 +54,7 @@ class PagePool {
   void commit(PageId page);   // Working with one holder -> Committed.
   void revive(PageId page);   // Cold -> Committed, held once.
   void evict(PageId page);    // Cold, and no batch touches it -> Free.
-  void discard(PageId page);  // Cold -> Free or Fenced: nobody can ever find it.
+  void discard(PageId page);  // Cold -> Free or Fenced: no look-up can find it any more.
   // Cold -> Fenced: the batch being built still reads it. Requires: a batch is open.
   void vacate(PageId page);
 

@@ -28,7 +28,7 @@ TEST(PagePool, TheMostThatWereHeldAtOnceIsNoSumOfWhatWasTaken) {
   const PageId second = *pool.allocate();
   EXPECT_EQ(pool.held_count_max(), 2u);
   pool.commit(second);
-  pool.release(second);  // Cold: it may be found, and nobody holds it.
+  pool.release(second);  // Cold: it may be found, and is not held.
   EXPECT_EQ(pool.held_count(), 1u);
   const PageId third = *pool.allocate();
   pool.release(third);

@@ -1,13 +1,13 @@
 #pragma once
 // PageTrie finds a page by its parent and what it holds.
 //
-// It is walked by (parent node, keyed hash of all tokens, positions and masks from the root down),
-// and every hit is compared in full, the parent by its node: a weak or broken hash costs time,
+// It is walked by parent node and by a keyed hash of all tokens, positions and masks from the root
+// down. Every hit is compared in full, the parent by its node. So a weak or broken hash costs time,
 // never wrong tokens (I10; tests cut it to 8 and 4 bits).
 //
-// A node is what a page is, apart from where its bytes are: it can outlive them, while children or
-// contexts need its name and tokens (dropped ranges, suspended contexts, pages on disk), and bytes
-// that are computed again or read back join the node that is there.
+// A node is the identity of a page, apart from the place of its bytes. It can outlive them while
+// children or contexts need its name and tokens: dropped ranges, suspended contexts, pages on disk.
+// Bytes that are computed again or read back join the node that is there.
 //
 // Owns     what each committed or claimed page holds: parent, tokens, positions, mask, name; and
 //          which page of the pool has its bytes.
@@ -52,7 +52,7 @@ enum class Residency : std::uint8_t { None, InFlight, Resident };
 struct PageTrieOptions {
   std::uint32_t page_count = 0;
   std::uint32_t page_size = 16;
-  std::uint64_t hash_key = 0;    // Secret, so that nobody can aim for one chain.
+  std::uint64_t hash_key = 0;    // Secret, so that no program can aim for one chain.
   std::uint32_t hash_bits = 64;  // Fewer only in tests.
   bool has_kin = false;          // So that misses can be explained.
 };
@@ -61,7 +61,7 @@ class PageTrie {
  public:
   explicit PageTrie(const PageTrieOptions& options);
 
-  NodeId add_root(const PageName& name);  // Kept for ever.
+  NodeId add_root(const PageName& name);  // Kept forever.
 
   // The node below `parent` that holds `content`; kNoNode if there is none.
   NodeId find(NodeId parent, const PageContent& content) const;
@@ -95,11 +95,11 @@ class PageTrie {
   // -> None; the node ends with its bytes where nothing else needs it, and so do its ancestors.
   void remove_page(NodeId node);
 
-  // Somebody needs the name and the tokens, whatever becomes of the bytes.
+  // Keeps the name and the tokens, whatever becomes of the bytes.
   void hold_name(NodeId node) { ++at_mutable(node).name_hold_count; }
   void drop_name(NodeId node);
 
-  // What PageCache keeps here: how often a node is held as a chain.
+  // The number of holds of the node as a chain, which PageCache keeps here.
   std::uint32_t& chain_hold_count(NodeId node) { return at_mutable(node).chain_hold_count; }
   std::uint32_t chain_hold_count(NodeId node) const { return at(node).chain_hold_count; }
 
@@ -119,7 +119,7 @@ class PageTrie {
   std::span<const std::uint8_t> mask(NodeId node) const;
   // Under which adapters its tokens were appended; empty: all under none.
   std::span<const AdapterRun> adapters(NodeId node) const;
-  // What is behind slots that hold no token of the vocabulary; empty: there are none.
+  // The content of slots that hold no token of the vocabulary; empty: there are none.
   std::span<const std::uint8_t> media(NodeId node) const;
   std::uint32_t child_count(NodeId node) const { return at(node).child_count; }
   std::uint32_t name_hold_count(NodeId node) const { return at(node).name_hold_count; }
@@ -151,7 +151,7 @@ class PageTrie {
       return word;
     }
   };
-  // What few pages have: positions that do not rise by one, a mask, media, adapters.
+  // Properties that few pages have: positions that do not rise by one, a mask, media, adapters.
   struct Unusual {
     std::vector<std::uint32_t> positions;
     std::vector<std::uint8_t> mask;
@@ -201,7 +201,7 @@ class PageTrie {
   std::vector<TokenId> tokens_;  // [nodes][page_size]
   std::vector<PageName> names_;  // [nodes]
   std::vector<std::uint32_t> free_;
-  std::unique_ptr<PageKin> kin_;                                 // Null: nobody explains misses.
+  std::unique_ptr<PageKin> kin_;                                 // Null: misses are not explained.
   std::vector<NodeId> node_of_page_;                             // [page_count]
   std::vector<NodeId> buckets_;                                  // A power of two.
   std::unordered_map<PageName, NodeId, NameHash> node_of_name_;  // Roots apart.

@@ -13,9 +13,9 @@ constexpr std::uint32_t kUseClassCount = 3;     // Never, once, more often.
 constexpr std::uint32_t kLengthClassCount = 8;  // Up to 3 pages, 15, 63, ... 16,383, more.
 constexpr std::uint32_t kTailClassCount = 2;
 constexpr std::uint32_t kClassCount = kUseClassCount * kLengthClassCount * kTailClassCount;
-// What is guessed of pages that were used before, against those that were not, until it is learned.
-// On the trace and its variants (docs/internals/eviction.md) 4 to 16 do equally well, and 1 is 0.8
-// points worse.
+// The first guess of how likely used pages are used again, against pages that were not used. On the
+// trace and its variants (docs/internals/eviction.md) 4 to 16 do equally well. 1 is 0.8 points
+// worse.
 constexpr double kGuessOfUsed = 8.0;
 static_assert(kClassCount <= kQueueCountMax);
 

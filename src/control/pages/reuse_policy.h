@@ -1,11 +1,11 @@
 #pragma once
-// ReusePolicy, the default: pages fall into classes by how often they were used, how long their
-// chain is and whether they were its end; each class is a queue by the time of turning cold, and
-// the head that ReuseStatistics gives the least worth goes first.
+// ReusePolicy, the default, sorts pages into classes: by how often they were used, how long their
+// chain is, and whether they were its end. Each class is a queue by the time of turning cold. The
+// head that ReuseStatistics gives the least worth goes first.
 //
-// What is learned covers pages that were evicted, too: a ghost, four for each page of the pool,
-// keeps a page's class, age and uses, so that a page that comes back too late teaches that its
-// class is worth more, and counts as used.
+// Evicted pages are learned from, too. A ghost, four for each page of the pool, keeps a page's
+// class, age and uses. So a page that comes back too late teaches that its class is worth more, and
+// counts as used.
 #include <vector>
 
 #include "control/pages/eviction_policy.h"

@@ -9,7 +9,7 @@ namespace quire::control {
 namespace {
 
 constexpr std::uint32_t kSlotsOfPool = 8;
-constexpr std::uint32_t kSlotLivesMin = 64;  // Bounds the cost of a life in a tiny pool.
+constexpr std::uint32_t kSlotLivesMin = 64;  // Limits the cost of a life in a tiny pool.
 constexpr double kFade = 0.99;               // Of what was learned, each slot.
 constexpr double kAgeGrowth = 1.5;           // From one range of ages to the next.
 constexpr double kGuessLives = 4096.0;  // Lives at risk for a slot that weigh as much as the guess.

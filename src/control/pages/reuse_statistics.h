@@ -1,14 +1,14 @@
 #pragma once
-// ReuseStatistics learns, from what happens, how likely pages of a class are used again, by their
-// age, and says what a page of a class and an age is worth.
+// ReuseStatistics learns how likely pages of a class are used again, by their age. From that it
+// gives the worth of a page of a class and an age.
 //
 // Time is counted in lives begun (a page turning cold begins one), in slots of an eighth of the
 // pool. A life ends when its page is used again, or is lost from sight; it is followed for
 // kSlotCount slots. For each class and range of ages it keeps how many lives ended in use, and how
-// many were at risk, both fading by 1 % a slot; their quotient is the hazard. Few lives: the hazard
-// leans on that of all classes at that age, scaled to the class.
+// many were at risk. Both fade by 1 % a slot; their quotient is the hazard. If there are few lives,
+// the hazard leans on that of all classes at that age, scaled to the class.
 //
-// The worth of a life at age a is its Gittins index: over all horizons, the most
+// The worth of a life at age a is its Gittins index. That is the most, over all horizons, of
 // (uses expected until the horizon) / (page-time spent until use or horizon). LHD (Beckmann et al.,
 // NSDI 2018) ranks by the same quotient over the whole rest of a life.
 //
@@ -28,7 +28,7 @@ class ReuseStatistics {
   };
 
   // One guess for each class: how much likelier its pages are used again than those of a class of
-  // guess 1, as long as little was seen of it.
+  // guess 1. It holds as long as little was seen of the class.
   ReuseStatistics(const std::vector<double>& guesses, std::uint32_t entry_count);
 
   Life begin(std::uint32_t reuse_class);

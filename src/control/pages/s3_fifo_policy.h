@@ -1,10 +1,11 @@
 #pragma once
-// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023): a small
-// queue for what is new, a main queue for what was hit there or is remembered as a ghost.
+// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023). It has a
+// small queue for new entries, and a main queue for entries that were hit there or are remembered
+// as a ghost.
 //
 // New entries go to the small queue, a tenth of all. Its head moves to the main queue if it was
 // hit, else it is evicted and leaves a ghost. The main queue's head goes round again while its
-// count of hits (at most 3) lasts. Ghosts: as many as entries.
+// count of hits (at most 3) lasts. There are as many ghosts as entries.
 #include <vector>
 
 #include "control/pages/eviction_policy.h"

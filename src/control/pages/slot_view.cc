@@ -44,7 +44,7 @@ std::optional<SlotSet> get_set(std::span<const std::uint8_t> bytes, std::size_t&
 
 void SlotSet::add(SlotRange range) {
   if (range.begin >= range.end) return;
-  // Those that touch the new range become one with it.
+  // Ranges that touch the new range become one with it.
   const auto first =
       std::lower_bound(ranges_.begin(), ranges_.end(), range.begin,
                        [](const SlotRange& each, std::uint32_t slot) { return each.end < slot; });
@@ -142,7 +142,7 @@ void SlotView::truncate(std::uint32_t length) {
   note(length);
 }
 
-// What is written from `slot` on sees all but what is dropped now.
+// Records that tokens written from `slot` on see all but the slots that are dropped now.
 void SlotView::note(std::uint32_t slot) {
   const bool is_same = changes_.empty() ? dropped_.empty() : changes_.back().dropped == dropped_;
   if (!is_same) changes_.push_back({.slot = slot, .dropped = dropped_});
@@ -206,7 +206,7 @@ std::uint32_t SlotView::visible_bits(std::span<const std::uint8_t> encoded,
                                      std::uint32_t page_first, std::uint32_t page_size) {
   const std::optional<std::vector<Change>> changes = decode(encoded, page_first);
   QUIRE_CHECK(changes.has_value(), "a view of our own contradicts itself");
-  // What was dropped once stays so for all that is written behind it: the last set has all.
+  // A dropped slot stays dropped for all later tokens, so the last set has all.
   const SlotSet none;
   return (changes->empty() ? none : changes->back().dropped).visible_bits(page_first, page_size);
 }

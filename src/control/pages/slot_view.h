@@ -1,14 +1,15 @@
 #pragma once
-// Which logical slots of a context can no longer be seen, and since when.
+// SlotView is which logical slots of a context can no longer be seen, and since when.
 //
 // A SlotSet is a set of slots as sorted, disjoint ranges that do not touch. A SlotView remembers
 // how the set of dropped slots grew while slots were written, because a page's bits depend on what
-// its tokens saw: `encode` gives the part that belongs into a page's name, empty where nothing had
-// been dropped yet.
+// its tokens saw. `encode` gives the part that belongs into a page's name; it is empty if nothing
+// had been dropped yet.
 //
-// Encoding, little endian: for each stretch of the page's slots that saw one set: offset of its
-// first slot in the page (4 bytes), count of ranges (4), then begin and end of each range (4, 4).
-// A first stretch that saw everything is left out, and equal neighbours are one stretch.
+// Encoding, little endian: one record for each stretch of the page's slots that saw one set. It has
+// the offset of its first slot in the page (4 bytes) and the count of ranges (4), then begin and
+// end of each range (4, 4). A first stretch that saw everything is left out, and equal adjacent
+// stretches are one.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -57,9 +58,9 @@ class SlotView {
   // These slots are not seen by what is written from slot `written` on.
   void drop(const SlotSet& slots, std::uint32_t written);
   void drop(SlotRange range, std::uint32_t written);
-  // What lies before `slot` is committed: its part of the history is never asked for again.
+  // The slots before `slot` are committed: their part of the history is never asked for again.
   void forget_before(std::uint32_t slot);
-  // The context now ends at `length`, behind the first slot that is remembered. What was dropped
+  // The context now ends at `length`, after the first slot that is remembered. What was dropped
   // stays dropped.
   void truncate(std::uint32_t length);
   // The context now ends at `length`, in a page that begins at `page_first` and whose own part of
@@ -79,9 +80,8 @@ class SlotView {
   // on: to be asked of what comes from a file.
   static bool is_encoding(std::span<const std::uint8_t> encoded, std::uint32_t page_first,
                           std::uint32_t page_size);
-  // Slots of the page that its own part of the history leaves visible, bit i for the i-th: whoever
-  // has the page has dropped the others, which may never have been written. Requires:
-  // is_encoding().
+  // Slots of the page that its own part of the history leaves visible, bit i for the i-th: the
+  // other slots were dropped, and may never have been written. Requires: is_encoding().
   static std::uint32_t visible_bits(std::span<const std::uint8_t> encoded, std::uint32_t page_first,
                                     std::uint32_t page_size);
 

@@ -1,8 +1,9 @@
 // The published answer to a full pool, by name: first come, first served. The instance that started
-// last and holds pages ends, whoever it is; the one that wants pages counts as one that holds some.
+// last and holds pages ends, even if it is the one that asks; the one that wants pages counts as
+// one that holds some.
 //
-// One at a time: what the first held may be enough, and pages that a batch touches are free only
-// behind it. It ends after the build, because a batch under construction may already name its
+// One instance ends at a time: its pages may be enough, and pages that a batch touches are free
+// only after that. It ends after the build, because a batch under construction may already name its
 // pages and its page table.
 #include <string>
 
@@ -11,7 +12,8 @@
 namespace quire::control {
 
 void PageRoom::choose_loser(const Operation& operation, std::uint32_t count, bool is_building) {
-  // More than the pool is a mistake of its own, and nobody else's loss.
+  // Asking for more pages than the pool has is an error of the operation alone, and no instance
+  // ends for it.
   if (!is_building || loser_ || count > replica_.resources.cache.page_count()) return;
   if (replica_.resources.cache.available_soon() >= count) {
     turn_.has_suspended = true;

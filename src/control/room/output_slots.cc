@@ -10,7 +10,7 @@ Error beyond_outputs(const std::string& whose, std::uint32_t more, std::uint32_t
   return Error(ErrorCode::QuotaExceeded,
                "output_embed_count_max: " + std::to_string(more) + " more wanted for outputs, " +
                    whose + " take " + std::to_string(held) + " of " + std::to_string(limit) +
-                   ", half of what others leave of " + std::to_string(slot_count));
+                   ", half of what other holders leave of " + std::to_string(slot_count));
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #pragma once
-// OutputSlots says who may have slots of the device for what passes put out, until the embed gets
-// something else or is given back.
+// OutputSlots decides which operations may have slots of the device for outputs of passes, until
+// the embed gets something else or is given back.
 //
-// Nobody can take a slot back from its holder, so nobody may have them all: while other tenants
-// have instances, a tenant's outputs take at most half of what those of the others leave, and an
-// instance's likewise among instances. So however many come that want all they can get, something
-// is left for the next one. A tenant that is alone may have everything.
+// A slot cannot be taken back from its holder, so no tenant may have them all. While other tenants
+// have instances, a tenant's outputs take at most half of what those of all the others leave. The
+// same holds for an instance among instances. So something is always left for the next one. A
+// tenant that is alone may have everything.
 //
 // Thread   engine thread only.
 // Errors   QuotaExceeded names the limit; Unavailable where none is free soon.
@@ -28,8 +28,8 @@ class OutputSlots {
   OutputSlots(Replica& replica, const OperationTable& table, BuildTurn& turn)
       : replica_(replica), table_(table), turn_(turn) {}
 
-  // For what is sure to have slots at little cost: where half of them are free after it, nobody can
-  // have too many.
+  // Whether the outputs surely fit at little cost: if half of the slots are free after them, the
+  // share cannot be exceeded.
   bool has_ample(std::uint32_t output_limit) const {
     const auto& slots = replica_.resources.embed_slots;
     return output_limit == 0 || output_limit + slots.slot_count() / 2 <= slots.free_count();

@@ -59,7 +59,8 @@ Operation* PageRoom::take_waiter(std::size_t index) {
 bool PageRoom::others_may_free() const {
   for (const auto& [order, instance] : table_.instances) {
     if (replica_.ledger(*instance).page_count() == 0) continue;
-    // Whoever waits for nothing of ours runs, or waits for the world, and may let go later.
+    // An instance that waits for nothing of ours runs, or waits for the world, and may let pages go
+    // later.
     if (instance->unfinished.operation_count == 0 || instance->unfinished.job_count > 0)
       return true;
     for (const Operation* each = instance->unfinished.first; each != nullptr;
@@ -88,8 +89,8 @@ Operation* PageRoom::take_refused(bool disk_may_free) {
   return !others_may_free() && !disk_may_free ? take_waiter(last) : nullptr;
 }
 
-// However much others do: it need not free a page, and those behind the one that waits wait as
-// well.
+// Takes the waiter that is overdue, however much other operations do: they need not free a page,
+// and the waiters after it wait as well.
 Operation* PageRoom::take_overdue() {
   if (waiters_.empty()) return nullptr;
   const std::uint64_t most_ns = options_.page_wait_ns_max * options_.page_wait_count_max;

@@ -1,13 +1,13 @@
 #pragma once
-// PageRoom decides who gets pages when there are not enough.
+// PageRoom decides which operations get pages when there are not enough.
 //
-// An operation takes all the pages it needs at once, or waits. Those who wait are served by
+// An operation takes all the pages it needs at once, or waits. Waiting operations are served by
 // importance, which is priority and then age of their instances: no operation takes a page while
 // one that is more important waits for one, so the first always progresses. For an operation that
-// lacks pages, contexts that others can do without are suspended (suspension.cc), or under
-// WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc). When nothing is left that could free
-// a page, the least important that waits is refused with the numbers and the holders of the pages
-// (page_shortage.cc).
+// lacks pages, contexts that other operations can do without are suspended (suspension.cc), or
+// under WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc). When nothing is left that could
+// free a page, the least important that waits is refused with the numbers and the holders of the
+// pages (page_shortage.cc).
 //
 // Owns     the operations that wait for pages.
 // Thread   engine thread only.
@@ -26,31 +26,31 @@
 
 namespace quire::control {
 
-// Who makes room when no page is free and none is cold.
+// The way to make room when no page is free and none is cold.
 enum class WhenFull : std::uint8_t {
-  Suspend,   // Contexts that others can do without; nobody ends.
+  Suspend,   // Contexts that other operations can do without; no instance ends.
   FcfsKill,  // First come, first served: the instance that started last loses all it has.
 };
 
-// Who ends for want of pages, and why.
+// The instance that ends for want of pages, and why.
 struct Loser {
   InstanceId instance{};
   Error error;
 };
 
 struct PageRoomOptions {
-  // How long an operation waits for pages before it gets NoFreePage. It goes on waiting while
-  // others go on: while something was built or done in the last tenth of that time. After
-  // `page_wait_count_max` times as long it is refused whatever the others do, because no less
-  // important operation takes a page meanwhile.
+  // How long an operation waits for pages before it gets NoFreePage. It goes on waiting while other
+  // operations go on: while something was built or done in the last tenth of that time. After
+  // `page_wait_count_max` times as long it is refused in any case, because no less important
+  // operation takes a page meanwhile.
   std::uint64_t page_wait_ns_max = 10'000'000'000;
   std::uint32_t page_wait_count_max = 6;
   WhenFull when_full = WhenFull::Suspend;
 };
 
 // Smaller is more important: the higher priority, then the older instance, then what was issued
-// first. One order for who is served first and who is suspended for whom, or two could take turns
-// for ever.
+// first. One order decides both which operation is served first and which contexts are suspended
+// for it; with two orders, two operations could take turns forever.
 struct Importance {
   int below_high;  // Priorities between it and the highest.
   std::uint64_t instance_order;
@@ -66,7 +66,7 @@ class PageRoom {
            const PageRoomOptions& options)
       : replica_(replica), table_(table), tiers_(tiers), turn_(turn), options_(options) {}
 
-  // Then `count` pages are free. Gives way to one that is more important, else makes room.
+  // True if `count` pages are free. Gives way to a more important operation, else makes room.
   // `is_building`: a batch is being built.
   bool can_take(const Operation& operation, std::uint32_t count, bool is_building) {
     return count == 0 || (!gives_way(operation) && make_room(operation, count, is_building));
@@ -86,7 +86,7 @@ class PageRoom {
   void forget_ended();  // Waiters.
   // Waiters that open a snapshot.
   std::size_t opening_count() const;
-  // A batch, or the disk, is done, or a build begins: what was looked for in vain may be there.
+  // A batch, or the disk, is done, or a build begins: a search that failed before may now succeed.
   void forget_search() { vain_search_ = kNobody; }
   // A batch finished, or a turn that built none finished something without the device.
   void note_progress() { went_on_at_ns_ = table_.clock.now_ns(); }
@@ -155,7 +155,7 @@ void PageRoom::serve(Try attempt) {
     const std::size_t waiting = waiters_.size();
     attempt(*operation);
     if (waiters_.size() == waiting) continue;
-    // Those that are less important wait as well.
+    // The less important waiters wait as well.
     waiters_.insert(waiters_.end(), waiters.begin() + static_cast<std::ptrdiff_t>(index) + 1,
                     waiters.end());
     break;

@@ -1,6 +1,8 @@
-// NoFreePage for one who waited in vain: the numbers, and who has the pages.
+// NoFreePage for an operation that waited without success: the numbers, and the holders of the
+// pages.
 //
-// Told once, when the wait is over, so it may walk every context: O(contexts + pages of the pool).
+// The message is made once, when the wait is over, so it may walk every context: O(contexts + pages
+// of the pool).
 #include <array>
 #include <cstdint>
 #include <string>
@@ -23,7 +25,7 @@ constexpr std::size_t place_of(Holder holder) {
   return static_cast<std::size_t>(holder);
 }
 
-// What keeps a context from being suspended that others may have the pages of.
+// The reason why a context cannot be suspended for other operations.
 Holder holder_of(const Context& context) {
   if (context.is_opening()) return Holder::Opening;
   if (!context.view().is_plain()) return Holder::DroppedSlots;
@@ -72,7 +74,7 @@ class PageCensus {
 
 Error PageRoom::explain(const Operation& operation) const {
   Error numbers = no_free_page(*operation.instance, operation.wanted_page_count);
-  if (options_.when_full == WhenFull::FcfsKill) return numbers;  // Which suspends nobody.
+  if (options_.when_full == WhenFull::FcfsKill) return numbers;  // That mode suspends no context.
   std::array<std::vector<const Context*>, kHolderCount> contexts;
   std::vector<const PageObject*> handles;
   for (const auto& [order, instance] : table_.instances) {

@@ -26,8 +26,8 @@ class Quota {
   Result<void> may_find(Instance& instance, NodeId node) const;
   // Counts tokens that are to be computed; QuotaExceeded where they are too many, and counts none.
   static Result<void> may_compute(Instance& instance, std::uint64_t count);
-  // What the instance may hold of this replica. Its tenant's limit never keeps it from having back
-  // what it gave up to a suspension.
+  // The most pages that the instance may hold of this replica. Its tenant's limit never keeps it
+  // from having back the pages that it gave up to a suspension.
   std::uint32_t of(Instance& instance) const;
   // Why it may not have so many more.
   Error beyond(Instance& instance, std::uint32_t count) const;

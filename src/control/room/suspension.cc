@@ -1,20 +1,21 @@
-// When pages run out: contexts that others can do without give theirs up, and come back later.
+// Suspension, when pages run out: contexts that other operations can do without give theirs up, and
+// come back later.
 //
-// Never a kill, unless WhenFull::FcfsKill asks for one (fcfs_kill.cc). For an operation that lacks
-// pages, these contexts are suspended until there are enough, in this order: of instances that have
-// nothing to compute (longest unused first), of instances that are less important than the
-// operation's own (lower priority, then newer), and those of its own instance that no operation
-// waits for. Among instances that are less important, those of the tenant that holds most for its
-// weight give way first. Waiters are served in order of importance too (Importance), so
-// the most important instance that has work always goes on; what gave way does not come back while
-// one waits that is more important. Who may take from whom depends on importance alone, which never
-// changes: shares do, and if they decided, two tenants could take pages from each other for ever.
-// Pages that are shared with a context that stays do not help, and cost nothing. Where there is a
-// tier, what was given up goes there (tier_transfers.h).
+// No instance is killed, unless WhenFull::FcfsKill asks for it (fcfs_kill.cc). For an operation
+// that lacks pages, contexts are suspended until there are enough, in three steps. First come those
+// of instances that have nothing to compute, longest unused first. Then come those of less
+// important instances: lower priority, then newer. Last come those of its own instance that no
+// operation waits for. Among less important instances, those of the tenant that holds most for its
+// weight give way first. Waiters are served in order of importance too (Importance), so the most
+// important instance that has work always goes on. A suspended context does not come back while a
+// more important operation waits. Only importance decides which instance may take pages from
+// another, because it never changes. Shares do change: if they decided, two tenants could take
+// pages from each other forever. Pages that are shared with a context that stays do not help, and
+// cost nothing. If there is a tier, the pages that were given up go there (tier_transfers.h).
 //
-// The look for contexts walks all of them. Once one for an instance has found too few, no other is
-// made for that instance and a priority that is not higher before the next build, or before a batch
-// or the disk is done: what is free by then is found without.
+// The look for contexts walks all of them. If it found too few for an instance, it is not repeated
+// for that instance at the same or a lower priority before the next build, or before a batch or the
+// disk is done. Pages that are free by then are found without it.
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -103,7 +104,7 @@ void PageRoom::suspend(Context& context) {
 
 bool PageRoom::make_room(const Operation& operation, std::uint32_t count, bool is_building) {
   PageCache& cache = replica_.resources.cache;
-  // What must be saved before it goes can only go by a batch.
+  // A page that must be saved before it goes can only go by a batch.
   const bool needs_batch = tiers_.is_on() && !is_building;
   if (needs_batch && cache.pool().free_count() < count) {
     table_.wakeup.notify();
@@ -128,7 +129,7 @@ bool PageRoom::suspend_for(const Operation& operation, std::uint32_t count) {
   ModelResources& resources = replica_.resources;
   ++replica_.counts.search_count;
   for (Context* context : suspendable(operation)) {
-    // Those before it may have taken the room that there was on the tiers.
+    // The contexts before it may have taken the room that there was on the tiers.
     if (!context->can_suspend()) {
       if (!context->can_swap()) continue;
       if (!tiers_.can_swap_out()) return false;  // With the next batch.

@@ -126,7 +126,7 @@ BatchOrder::List* BatchOrder::list_of(Tenant& tenant) const {
 
 std::optional<Candidate> BatchOrder::next() {
   if (current_) {
-    // Its time has changed since it was taken out; often it is first all the same.
+    // The tenant's time has changed since it was taken out; often it is first all the same.
     List* more = list_of(tenants_[*current_]);
     const bool is_first = turns_.empty() || !comes_later(*current_, turns_.front());
     if (more != nullptr && is_first) return more->all[more->next++];

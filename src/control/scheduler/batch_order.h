@@ -1,16 +1,16 @@
 #pragma once
-// BatchOrder says who comes next into the batch that is built.
+// BatchOrder chooses the operation that comes next into the batch that is built.
 //
-// Between tenants: whoever has had the least of its share (FairShares). Within a tenant: by level,
-// which is the priority of the queue and rises by one for each aging period that the operation has
-// waited; then the earlier deadline; then the age. Above the highest priority lies Overdue, where
-// alone counts who has waited longest: whatever waits comes there in the end, and then nobody goes
-// before it twice.
+// Between tenants, the one that has had the least of its share goes first (FairShares). Within a
+// tenant: by level, which is the priority of the queue and rises by one for each aging period that
+// the operation has waited; then the earlier deadline; then the age. Above the highest priority
+// lies Overdue, where only the time of waiting counts. Each waiting operation comes there in the
+// end, and then no other goes before it twice.
 //
-// Decoding (a few rows) and prefill are kept apart, because a batch takes all decoding and bounds
-// prefill. What a tenant decodes owes its own prefill a third of as many rows: where not even all
-// decoding finds room, so much of what the tenant gets is prefill; and where a tenant has used up
-// its share by decoding alone, an overdue prompt still gets that.
+// Decoding (a few rows) and prefill are kept apart, because a batch takes all decoding and limits
+// prefill. A tenant's decoding owes its own prefill a third of as many rows. If not even all
+// decoding finds room, so many of the tenant's rows are prefill. If a tenant has used up its share
+// by decoding alone, an overdue prompt still gets them.
 //
 // Thread   that of its owner. Reads no clock.
 #include <cstdint>
@@ -39,15 +39,16 @@ class BatchOrder {
 
   std::uint64_t decode_row_count() const { return decode_row_count_; }
   bool has_prefill() const { return prefill_count_ > 0; }
-  // Of all prefill, what attends to the fewest slots.
+  // The slots of the prefill that attends to the fewest.
   std::uint32_t prefill_slot_count_least() const { return prefill_slot_count_least_; }
 
-  // Those whose turn it is, one after the other, until there is none; also those that are added
-  // meanwhile. `prefill_rows_max` is what one prefill takes at once.
+  // The operations whose turn it is, one after the other, until there is none; also those that are
+  // added meanwhile. `prefill_rows_max` is what one prefill takes at once.
   void begin(Turn turn, std::uint32_t prefill_rows_max);
   std::optional<Candidate> next();
-  // The decoding that comes behind the one that next() gave, unless another tenant's turn comes
-  // before. For fetching what they need while others are placed; until the next add().
+  // The decoding that comes after the one that next() gave, unless another tenant's turn comes
+  // before. It serves to fetch their memory while earlier ones are placed; valid until the next
+  // add().
   std::span<const Candidate> decoding_ahead() const {
     if (!current_) return {};
     const List& list = tenants_[*current_].decode;

@@ -78,7 +78,7 @@ TEST(BatchOrder, WhoWaitsRisesALevelAPeriodAndIsOverdueInTheEnd) {
     Candidate waits = test.candidate(share, Priority::Low);
     waits.since_ns = 10'000 - waited_ns;
     Candidate fresh = test.candidate(share, other);
-    fresh.age = waits.age - 1;  // Older, so that only the level can put it behind.
+    fresh.age = waits.age - 1;  // Older, so that only the level can put it after.
     fresh.deadline_ns = deadline_ns;
     const std::uint64_t low = waits.age;
     test.order.add(fresh);
@@ -233,7 +233,8 @@ TEST(BatchOrder, WhoHadNothingWaitingCatchesUpByABatchAndNoMore) {
   EXPECT_NEAR(static_cast<double>(tenants[0].row_count), 800, kBatchRows / 2.0 + 16);
 }
 
-// While the first used what nobody else wanted, the second waited for something else: its budget.
+// While the first tenant used rows that no other wanted, the second waited for something else: its
+// budget.
 TEST(BatchOrder, WhoUsedWhatWasLeftOverIsHeldBackForAFewBatchesAndNoLonger) {
   Order test;
   std::vector<Tenant> tenants(2);

@@ -1,9 +1,9 @@
 #pragma once
-// When a batch is built for what is ready, and of how many commands.
+// A DispatchPolicy decides when a batch is built of the ready commands, and of how many.
 //
-// A command is ready when it waits for no other one. What was issued behind a command joins its
-// batch without being counted (embed, forward and sample are one step), except under Eager.
-// The scheduler asks only while the device is free. What it must move for itself (pages to and from
+// A command is ready when it waits for no other one. Operations issued after a command join its
+// batch without being counted (embed, forward and sample are one step), except under Eager. The
+// scheduler asks only while the device is free. What it must move for itself (pages to and from
 // tiers, snapshots) waits for no policy, and whatever is ready goes with it.
 //
 // Thread   that of its owner. Reads no clock: the time is passed in.
@@ -26,7 +26,7 @@ struct DispatchPolicy {
   std::uint64_t period_ns = 0;      // TOnly; at least 1.
 };
 
-// Under KOnly fewer than `command_count` commands wait for others no longer than this while the
+// Under KOnly fewer than `command_count` commands wait for more no longer than this while the
 // device is free; then they go as they are. Under TOnly nothing that is ready waits longer than a
 // period.
 inline constexpr std::uint64_t kCountWaitNsMax = 50'000'000;

@@ -1,5 +1,5 @@
-// Which operations come into the batch that is built, in what order, and how many rows each may
-// have.
+// Placement decides which operations come into the batch that is built, in what order, and how many
+// rows each may have.
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -92,7 +92,7 @@ void Scheduler::collect() {
 void Scheduler::serve_waiters() {
   families_.room.serve([&](Operation& operation) {
     if (draft_->commands_left() == 0) return settle(operation, Attempt::WaitPage);
-    // Also where the budget is spent: those behind it wait for its pages.
+    // A waiter gets a row even if the budget is spent, because those after it wait for its pages.
     const bool is_prefill = families_.ready.is_prefill(rows_of(operation));
     const std::uint32_t rows_max = std::max(draft_->budget().rows(slots_of(operation)), 1u);
     take(operation, is_prefill, is_prefill ? rows_max : draft_->device_row_limit());
@@ -100,8 +100,8 @@ void Scheduler::serve_waiters() {
   table_.run_ready();
 }
 
-// Whose rows cannot be parted and found no room, unless its tenant has had more than its share: it
-// would go on having that by taking every other batch as a whole.
+// Places the operation whose rows cannot be parted and found no room. A tenant that has had more
+// than its share is left out: it would keep that by taking every other batch as a whole.
 void Scheduler::place_first() {
   Operation* first = first_now_.get();
   if (first == nullptr || first->state != OperationState::Ready) return;
@@ -115,8 +115,8 @@ void Scheduler::place_first() {
   table_.run_ready();
 }
 
-// All decoding, and prefill under its budget. Where that is more than the device takes, whoever has
-// had least goes first, and the tail is cut.
+// Places all decoding, and prefill under its budget. If that is more than the device takes, the
+// tenant that has had least goes first, and the tail is cut.
 void Scheduler::place_all() {
   place_first();
   const std::uint32_t prefill =
@@ -136,8 +136,8 @@ void Scheduler::place_all() {
 // the next one is built, and most of the time would be waiting for the third.
 constexpr std::uint64_t kFetchAheadRowsMin = 256;
 
-// What the next ones that decode will need: first the operation, then what it names, then what that
-// names, each in time to be there when it is read for the next.
+// Fetches the memory of the next operations that decode: first the operation, then the objects that
+// it names, then what those name. Each is fetched in time to be there when it is read.
 void Scheduler::fetch_ahead() const {
   constexpr std::size_t kOperationAhead = 12;
   constexpr std::size_t kObjectsAhead = 8;
@@ -190,7 +190,7 @@ void Scheduler::place_candidate(Candidate& next, Turn turn) {
     next = families_.ready.candidate_of(*operation);  // Its context was suspended meanwhile.
     if (next.is_prefill && turn == Turn::Decode) return order_.add(next);
   }
-  // What needs no device may have to bring its context back first.
+  // An operation that needs no device may have to bring its context back first.
   const bool is_prefill = next.is_prefill || next.is_host;
   std::uint32_t rows_max = draft_->device_row_limit();
   if (turn == Turn::Owed) {

@@ -44,7 +44,8 @@ bool Scheduler::is_due() {
   }
   const std::size_t ready_count = families_.ready.size() + families_.room.waiting_count();
   if (ready_count == 0) {
-    // Whoever they came for has ended, and no batch comes that would do it.
+    // The operations that landed pages came for have ended, and no batch comes that would release
+    // them.
     families_.tiers.drop_landed();
     timer_.reset();
     return false;
@@ -73,14 +74,14 @@ bool Scheduler::dispatch() {
   const std::uint64_t start_ns = table_.clock.now_ns();
   replica_.resources.cache.set_time(start_ns);
   begin_draft(start_ns);
-  // These have their pages of the pool already, which others may wait for.
+  // These operations have their pages already, and other operations may wait for the same pages.
   families_.turn.has_suspended = tiers.continue_swaps(draft_->batch(), families_.ready.woken());
   families_.ready.add_woken();
   draft_->note_loads(LoadOwner::Tiers);
   collect();
   serve_waiters();
   place_all();
-  // Whoever waited for these has had its turn; what it left goes cold.
+  // Every operation that waited for landed pages has had its turn; the pages that are left go cold.
   if (tiers.drop_landed()) families_.turn.has_suspended = true;
   keep_some_free();
   tiers.place_saves(draft_->batch());
@@ -128,7 +129,7 @@ bool Scheduler::submit_batch() {
   if (row_count > 0) replica_.histograms.batch_rows.observe(row_count);
   replica_.counts.row_count += row_count;
   replica_.counts.pass_count += batch.passes.size();
-  QUIRE_CHECK(row_count == built.flight.row_count(), "a row that nobody was charged for");
+  QUIRE_CHECK(row_count == built.flight.row_count(), "a row that no program was charged for");
   flight_ = std::move(built.flight);
   report(table_.walk, WalkStop::Scheduler);
   replica_.backend.submit(std::move(batch));
@@ -172,7 +173,7 @@ void Scheduler::complete(Completion completion) {
   }
 }
 
-// Those of the tiers first: what they bring back, a context may be about to want.
+// Completes the tiers' transfers first, because a context may be about to want the pages.
 void Scheduler::complete_transfers(Completion& completion) {
   QUIRE_CHECK(completion.loads.size() == flight_->loads.size(),
               "an outcome for each page that was loaded");
@@ -244,7 +245,7 @@ void Scheduler::complete_reads(Completion& completion, const std::vector<Result<
   }
 }
 
-// What waited for the batch that is done, and needs no device itself.
+// Attempts the operations that waited for the finished batch and need no device themselves.
 void Scheduler::attempt_hosts() {
   families_.ready.take_all(taken_);
   for (const Candidate& each : taken_) {
@@ -260,7 +261,7 @@ void Scheduler::deliver(store::DiskAnswer answer) {
   replica_.resources.cache.set_time(table_.clock.now_ns());
   families_.room.forget_search();
   if (!families_.store.saves().deliver(answer) && !families_.tiers.deliver(answer)) {
-    // Whoever gives a ticket back does not wait for the answer.
+    // An operation that gives its ticket back does not wait for the answer.
     families_.store.opens().deliver(answer, families_.ready.woken());
     families_.ready.add_woken();
   }
@@ -274,14 +275,14 @@ bool Scheduler::disk_may_free() {
          families_.store.opens().count() > families_.room.opening_count();
 }
 
-// Nothing was built: whether to build again, and who waits in vain.
+// No batch was built: decides whether to build again, and which operation can never succeed.
 void Scheduler::resolve_stuck() {
   const BuildTurn& turn = families_.turn;
   families_.room.forget_ended();
-  // What was to be measured alone found nothing to do: the next build takes the rest.
+  // A batch that measures takes one kind of work alone and may find none: the next takes the rest.
   const bool goes_on = turn.has_sliced || turn.has_suspended || families_.room.has_loser() ||
                        is_probing_ || (turn.has_spared_search && turn.has_progress);
-  // What finished has its answer, or makes another one ready, and no batch comes to wake anybody.
+  // A finished operation has its answer, or makes another one ready, and no batch will notify.
   if (goes_on || turn.has_progress) table_.wakeup.notify();
   if (turn.has_progress) families_.room.note_progress();
   if (goes_on || turn.has_progress) return;

@@ -2,27 +2,27 @@
 // Scheduler builds the batches of one replica: stop 7 of the walk.
 //
 // Unless another DispatchPolicy says so, it is work-conserving: whenever the device is free it
-// takes everything that is ready, whoever asked: all decoding (operations of few rows), and prefill
-// in chunks under a budget (StepModel). BatchOrder says who goes first, and who is cut where the
-// device takes no more. Operations behind one that was placed join the same batch where the
-// device's order within a batch keeps their meaning: embed_txt, forward and get_next_dist become
-// one step. What an operation does when its turn comes is its family's (steps/steps.h); who gets
-// pages when there are not enough, PageRoom's.
+// takes everything that is ready: all decoding (operations of few rows), and prefill in chunks
+// under a budget (StepModel). BatchOrder decides which goes first, and which is cut if the device
+// takes no more. Operations after one that was placed join the same batch if the device's order
+// within a batch keeps their meaning: embed_txt, forward and get_next_dist become one step. An
+// operation's family does its work when its turn comes (steps/steps.h). PageRoom decides which
+// operation gets pages when there are not enough.
 //
 // Owns     the batch that is built and the one under way, at most one of both at a time, and the
 //          order of what is ready.
 // Thread   engine thread only.
-// Errors   answered to the one whose operation it was.
+// Errors   answered to the operation's future.
 //
-// Invariants. S1 and S2 are kept by the pools (what is let go while a batch is open is free only
-// behind it) and by ForwardSteps; Controller::verify() checks the others.
-//   S1  A page, an embed slot or a sequence that the batch under way touches is given to nobody
-//       else before it completes.
+// Invariants. S1 and S2 are kept by the pools (objects that are let go while a batch is open are
+// free only after it) and by ForwardSteps; Controller::verify() checks the others.
+//   S1  A page, an embed slot or a sequence that the batch under way touches is given to no other
+//       object before it completes.
 //   S2  What a pass of this batch made is read in this batch only where the device's order allows
 //       it: keys and values by passes, outputs by distributions.
 //   S3  Ledgers and holds of pages equal a recount from all objects (I2).
 //   S4  Each instance and each tenant counts the embeds whose outputs have a slot.
-//   S5  An instance holds no more pages than its limit; who sets the limit leaves it what it holds.
+//   S5  An instance holds no more pages than its limit; a new limit is at least what it holds.
 //   S6  The shares and the cold pages of each replica weigh a tenant alike: as the operator said
 //       last, else 1.
 #include <cstdint>

@@ -30,7 +30,7 @@ std::optional<Attempt> ContextReturn::fetch(Operation& operation, std::uint32_t 
   if (count == 0) return Attempt::Later;  // With the next batch.
   if (!tools_.room.can_take(operation, count, true)) return tools_.room.want(operation, count);
   operation.wanted_page_count = 0;
-  // What had to leave for these pages may have taken their place on the tier.
+  // Pages that left for these may have taken their place on the tier.
   const std::vector<NodeId> left = find_on_tiers(context, count);
   const std::size_t before = draft.batch().loads.size();
   tiers_.load(left, tiers_.ready_count(left), draft.batch());
@@ -69,8 +69,8 @@ std::optional<Attempt> ContextReturn::bring_swapped(Operation& operation, BatchD
   return std::nullopt;
 }
 
-// Finds, or fetches, whole pages of what was lost, and no others: what the program queued is not to
-// be written yet.
+// Finds, or fetches, whole pages of lost tokens, and no other pages: the program's queued tokens
+// are not to be written yet.
 std::optional<Attempt> ContextReturn::find_lost(Operation& operation, BatchDraft& draft) {
   Context& context = *operation.context;
   const std::uint32_t page_size = this->page_size();

@@ -18,16 +18,16 @@ class ContextReturn : protected ToolUser {
   ContextReturn(const StepTools& tools, TierTransfers& tiers, Steps& steps)
       : ToolUser(tools), tiers_(tiers), steps_(steps) {}
 
-  // Of all these: empty, where nothing more is to come back; otherwise what to do with the
-  // operation.
+  // Each of these functions returns nothing if no more is to come back; otherwise the outcome of
+  // the operation's attempt.
   //
-  // The bytes of a context that was swapped out.
+  // This one brings the bytes of a context that was swapped out.
   std::optional<Attempt> bring_swapped(Operation& operation, BatchDraft* draft);
   // Pages that the context's next tokens fill and only a tier has.
   std::optional<Attempt> fetch(Operation& operation, std::uint32_t page_count_max,
                                BatchDraft& draft);
-  // Whole pages of what was lost are found, or fetched, and no others: what the program queued is
-  // not to be written yet.
+  // Finds, or fetches, whole pages of lost tokens, and no other pages: the program's queued tokens
+  // are not to be written yet.
   std::optional<Attempt> find_lost(Operation& operation, BatchDraft& draft);
   // A context that is suspended holds its pages again, as far as they are there.
   void resume(Context& context);

@@ -20,7 +20,7 @@ Error too_many_outputs(std::uint32_t wanted, std::uint32_t queued) {
                                           " are queued");
 }
 
-// Those found first, then those computed: both follow one another.
+// The outputs of found tokens come first, then those of computed ones.
 OutputRange outputs_of(const Operation& operation, std::uint32_t requery_count,
                        std::uint32_t chunk) {
   if (operation.output_embeds.empty()) return {};
@@ -35,7 +35,7 @@ OutputRange outputs_of(const Operation& operation, std::uint32_t requery_count,
   return {.first = first, .count = requery_count + computed};
 }
 
-// Then nothing that was written is touched, wherever it is.
+// Whether the cut leaves all written tokens as they are, wherever they lie.
 bool cuts_queue_only(const ContextEdit& cut, const Context& context) {
   const std::uint64_t queued = context.tokens().own_count() + context.tokens().overflow_count();
   return cut.kind == ContextEditKind::Truncate && cut.count <= queued;
@@ -60,8 +60,8 @@ Attempt ContextSteps::attempt(Operation& operation, BatchDraft* building) {
   // Not when it is suspended: that would look through all operations of an instance for each of its
   // contexts. No other operation brings the context back before this one, which is first on it.
   if (context.is_suspended() && operation.is_started) operation.begin_anew();
-  // What it gave up may be there still, so that it would need no other page: but it was given up
-  // for somebody.
+  // The pages that the context gave up may be there still, so that it would need no other page. But
+  // it gave them up for another operation.
   if (context.is_suspended() && tools_.room.gives_way(operation)) {
     return tools_.room.want(operation, std::max(context.chain().page_count(), 1u));
   }
@@ -130,7 +130,8 @@ Result<void> ContextSteps::start(Operation& operation) {
   const std::uint32_t wanted = output_count_of(operation);
   operation.total_count = queued;
   operation.position_first = context.seq_len() - context.tokens().lost_count();
-  // What was lost to a suspension is not the program's queue; one that began before had enough.
+  // Lost tokens are not in the program's queue. An operation that began before the suspension had
+  // enough.
   const std::uint32_t own = context.tokens().own_count();
   if (!operation.is_checked && wanted > own) {
     if (own == 0 && context.seq_len() == 0) {
@@ -143,7 +144,7 @@ Result<void> ContextSteps::start(Operation& operation) {
     count_asked(replica(), operation, own);
   }
   operation.is_checked = true;
-  // Those that are written already run once more: the last token, or all when it begins anew.
+  // Written tokens run once more: the last one, or all when the operation begins anew.
   const std::uint32_t written = wanted > queued ? wanted - queued : 0;
   for (std::uint32_t output = 0; output < written; ++output) {
     const std::uint32_t position = operation.position_first - written + output;
@@ -178,7 +179,7 @@ FindEnd ContextSteps::find(Operation& operation, std::uint32_t& lookups_left) {
   return found.end;
 }
 
-// The page behind all that was found is one that the look-up asked for, where it is full.
+// The look-up asked for the page after all found ones, if it is full.
 void ContextSteps::note_miss(Operation& operation) {
   Context& context = *operation.context;
   const std::uint32_t page_size = this->page_size();
@@ -206,13 +207,13 @@ ContextSteps::LookAhead ContextSteps::look_ahead(Operation& operation,
     return LookAhead::Nothing;
   }
   if (operation.error || (!operation.is_started && !start(operation).ok())) {
-    return LookAhead::Refused;  // It is told when its turn comes.
+    return LookAhead::Refused;  // The error is answered when its turn comes.
   }
   if (find(operation, lookups_left) == FindEnd::Claimed) operation.has_waited = true;
   return LookAhead::Done;
 }
 
-// What of it comes into this batch, under so many rows.
+// The chunk of the operation that comes into this batch, under so many rows.
 ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t remaining,
                                            std::uint32_t row_limit, bool restores,
                                            const BatchDraft& draft) {
@@ -225,7 +226,7 @@ ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t r
                   chunk.requery_count == operation.requeries.size();
   chunk.draft_count = restores ? 0 : draws_.choose_drafts(operation, remaining);
   if (chunk.draft_count > 0) {
-    // They come with the last row before them, whatever is left of the budget: they are few.
+    // Drafts come with the last row before them, whatever is left of the budget: they are few.
     const std::uint64_t rows = std::uint64_t{draft.row_count()} + chunk.requery_count +
                                chunk.queued_count + chunk.draft_count;
     if (!chunk.is_last || rows > draft.device_row_limit()) {
@@ -236,7 +237,8 @@ ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t r
   }
   constexpr std::uint32_t kWholePageCountMin = 4;
   if (chunk.queued_count < remaining && chunk.queued_count >= kWholePageCountMin * page_size) {
-    // Ends with a page, so that others who want the same prompt find what it holds a step earlier.
+    // The chunk ends with a page, so that other contexts with the same prompt find it a step
+    // earlier.
     chunk.queued_count = (written + chunk.queued_count) / page_size * page_size - written;
   }
   return chunk;
@@ -250,8 +252,8 @@ std::optional<Attempt> ContextSteps::want_pages_for(Operation& operation,
   if (wanted == 0) return std::nullopt;
   Result<void> quota = tools_.quota.may_hold(*operation.instance, wanted, &context);
   if (!quota.ok()) {
-    // What it had before it was suspended, another of the instance may be computing too: when
-    // that is done, it is found.
+    // Another context of the instance may be computing the pages that this one had before it was
+    // suspended. When that is done, they are found.
     const bool comes_back = wanted <= context.away_page_count();
     if (comes_back && back_.others_go_on(operation)) return Attempt::Later;
     return fail(operation, std::move(quota).take_error());
@@ -297,7 +299,7 @@ Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool 
   return fly(operation, chunk, draft);
 }
 
-// Its pages are there: the rows of the batch.
+// Puts the rows of the operation, whose pages are there, into the batch.
 Attempt ContextSteps::fly(Operation& operation, const Chunk& chunk, BatchDraft& draft) {
   Context& context = *operation.context;
   const auto drafts = chunk.draft_count > 0

@@ -30,7 +30,7 @@ class ContextSteps final : public Steps, public PassOwner {
   LookAhead look_ahead(Operation& operation, std::uint32_t& lookups_left);
 
  private:
-  // Of an operation, in one batch.
+  // The part of an operation in one batch.
   struct Chunk {
     std::uint32_t requery_count = 0;  // Rows that run once more without writing,
     std::uint32_t queued_count = 0;   // then queued tokens,

@@ -1,5 +1,5 @@
 #pragma once
-// What is answered to a draw, from what the device drew at its places.
+// The answers to draws, made from the tokens that the device drew at their places.
 #include "control/api/answer.h"
 #include "inference/api/batch.h"
 #include "inference/api/draw_masks.h"

@@ -153,7 +153,7 @@ void DrawSteps::describe(const Operation& operation, std::uint32_t place,
   if (place > 0 && body.drafts != nullptr) request.draw.random = body.drafts->randoms[place - 1];
   const std::uint32_t window = history_window(*draw.rule);
   if (window == 0) return;
-  // The drafts are in the context too; those behind this place are not what it follows.
+  // The drafts are in the context too, but those after this place are not part of its history.
   const std::uint32_t drafts =
       operation.read != nullptr ? static_cast<std::uint32_t>(operation.read->drafts.size()) : 0;
   std::vector<TokenId>& history = request.draw.history;
@@ -186,7 +186,7 @@ void DrawSteps::take_back_drafts(Context& context, std::uint32_t count) {
   context.trim_tail();
 }
 
-// Of operations that are gone: none of their drafts stands.
+// Takes back the drafts of operations that are gone.
 void DrawSteps::settle_drafts(const Flight& flight) {
   for (const PassRecord& pass : flight.passes) {
     Context* context = pass.context.get();
@@ -222,7 +222,7 @@ struct DrawSteps::Outcome {
   bool is_at_end = false;  // Every place that the masks have was drawn.
 };
 
-// What the places say, one after the other, up to the first token that is not the draft there.
+// Reads the places one after the other, up to the first token that is not the draft there.
 Result<DrawSteps::Outcome> DrawSteps::outcome_of(const Operation& operation) const {
   const ReadProgress& read = *operation.read;
   const ContextDraw& body = body_of<ContextDraw>(operation);
@@ -282,7 +282,8 @@ void DrawSteps::complete_draws(Operation& operation, std::uint32_t draft_count) 
   tools_.table.finish(operation, AnswerBody(std::move(outcome.draws)));
 }
 
-// Its masks came too late. What was queued is computed; the last token runs once more.
+// The masks of the operation came too late. Its queued tokens are computed; the last token runs
+// once more.
 void DrawSteps::draw_again(Operation& operation, std::uint32_t draft_count) {
   if (draft_count > 0) take_back_drafts(*operation.context, draft_count);
   ++replica().counts.late_mask_count;
@@ -297,7 +298,7 @@ void DrawSteps::draw_again(Operation& operation, std::uint32_t draft_count) {
   }
 }
 
-// By the tokens that are in the context now, and no others.
+// Advances them by the tokens that are in the context now, and by no other tokens.
 void DrawSteps::advance_matchers(Operation& operation, const Outcome& outcome) {
   ReadProgress& read = *operation.read;
   const std::size_t kept =

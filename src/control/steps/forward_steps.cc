@@ -1,12 +1,12 @@
 // The low-level forward: an explicit list of pages becomes a page table for one pass.
 //
 // The table is `ikv` in order, then the pages of `okv` that are not in `ikv`. A mask has columns
-// for both as they are listed: a page that is in both has two, and a slot is visible where either
-// says so, so that old slots may be spoken of where the page is read and new ones where it is
-// written. Keys and values go to the free slots of `okv` in order; free is what lies behind the
-// last written slot of a page. Where `okv` is empty, tokens still attend to one another: pages of
-// the pass's own take their keys and values and end with it. Where there is a mask as well, it has
-// no column for them, so none are kept.
+// for both as they are listed: a page that is in both has two. A slot is visible if either column
+// says so: the mask can have old slots where the page is read, and new ones where it is written.
+// Keys and values go to the free slots of `okv` in order: those after the last written slot of a
+// page. If `okv` is empty, tokens still attend to one another: pages of the pass's own take their
+// keys and values and end with it. If there is a mask as well, it has no column for them, so none
+// are kept.
 #include "control/steps/forward_steps.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using inference::TableEntry;
 
 namespace {
 
-// The first slot behind all written ones.
+// The first slot after all written ones.
 std::uint32_t fill_of(const PageObject& page) {
   return 32 - static_cast<std::uint32_t>(std::countl_zero(page.written));
 }
@@ -35,7 +35,7 @@ bool needs_scratch(const Operation& operation) {
   return operation.output_pages.empty() && body_of<Forward>(operation).mask.empty();
 }
 
-// Of the last rows of the pass.
+// The outputs are those of the last rows of the pass.
 OutputRange outputs_of(const Operation& operation, std::uint32_t row_count) {
   const auto output_first =
       static_cast<std::uint32_t>(operation.input_embeds.size() - operation.output_embeds.size());
@@ -134,7 +134,7 @@ Result<void> ForwardSteps::check_forward(Operation& operation) {
   return check_distance(operation);
 }
 
-// The context length bounds the distance from a query to its oldest visible key.
+// The context length limits the distance from a query to its oldest visible key.
 Result<void> ForwardSteps::check_distance(const Operation& operation) const {
   const Forward& body = body_of<Forward>(operation);
   if (body.beyond_context || operation.input_embeds.empty()) return {};
@@ -315,7 +315,7 @@ void ForwardSteps::add_rows(Operation& operation, std::uint32_t row_count, Forwa
   draft.end_pass(operation, std::move(pass));
 }
 
-// Behind table_of(), which says where each page lies.
+// Requires table_of(), which decides where each page lies.
 SlotMask ForwardSteps::mask_of(const Operation& operation, std::uint32_t row_first,
                                std::uint32_t row_count, std::uint32_t slot_count) const {
   const std::uint32_t page_size = this->page_size();

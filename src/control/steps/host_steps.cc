@@ -47,7 +47,7 @@ Attempt HostSteps::attempt(Operation& operation, BatchDraft* draft) {
     case index_of<ContextDrop>():
       return drop(operation);
     default:
-      QUIRE_CHECK(false, "a command that is no operation of the host");
+      QUIRE_CHECK(false, "a command that is not an operation of the host");
   }
 }
 

@@ -55,7 +55,7 @@ void MatcherJobs::finish(std::uint64_t job) {
 
 namespace {
 
-// What it holds now counts, and no longer what it held before.
+// Counts the present memory of the matcher, instead of the earlier count.
 Result<void> note_memory(MatcherState& state) {
   const std::uint64_t now = state.matcher->memory_bytes();
   const std::uint64_t all = state.memory->bytes += now - state.bytes;
@@ -121,7 +121,7 @@ class PlaceFiller {
   DrawMasks::Filled run() {
     Result<void> filled = fill();
     if (!filled.ok()) {
-      // Where the matchers are now nobody knows: each says so from now on.
+      // The states of the matchers are unknown now: each gives the error from now on.
       for (const MatcherRef& each : work_.matchers) {
         if (!each->error) each->error = filled.error().copy();
       }

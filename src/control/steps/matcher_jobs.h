@@ -32,7 +32,7 @@
 
 namespace quire::control {
 
-// What the matchers of one instance hold together. Of any thread.
+// The memory of all matchers of one instance. Any thread.
 struct MatcherMemory {
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::uint64_t> bytes_max{0};
@@ -54,7 +54,7 @@ struct MatcherState {
 };
 using MatcherRef = std::shared_ptr<MatcherState>;
 
-// Where finished jobs are left for the engine's thread; a place is reserved for each that runs.
+// Receives finished jobs for the engine's thread; a place is reserved for each that runs.
 class MatcherJobSink {
  public:
   virtual ~MatcherJobSink() = default;
@@ -70,7 +70,7 @@ class MatcherJobs {
 
   // `work` on the matchers' thread, then `after` on the engine's, from finish().
   void start(TenantId tenant, std::function<void()> work, std::function<void()> after);
-  // What a tenant's matcher held is let go on the thread that made it.
+  // Frees the memory of a tenant's matcher on the thread that made it.
   void release(TenantId tenant, MatcherRef matcher);
   void finish(std::uint64_t job);
   bool idle() const { return after_.empty(); }
@@ -101,7 +101,7 @@ void fork_into(MatcherState& state, MatcherState& child);
 Result<bool> accept(MatcherState& state, const std::vector<inference::TokenId>& tokens);
 Result<std::vector<std::uint32_t>> token_mask(MatcherState& state, std::uint32_t vocabulary_size);
 
-// What the masks of a draw are made from.
+// The input of the masks of a draw.
 struct DrawMaskWork {
   std::vector<MatcherRef> matchers;        // At least one.
   TokenMask mask;                          // Of the program's own, or null.

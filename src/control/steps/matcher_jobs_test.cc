@@ -7,7 +7,7 @@
 namespace quire::control {
 namespace {
 
-// One that runs when it is told, and a sink that collects.
+// An executor that runs when the test calls it, and a sink that collects.
 class Stage final : public HelperExecutor, public MatcherJobSink {
  public:
   void run(std::function<void()> job) override { jobs.push_back(std::move(job)); }

@@ -9,7 +9,7 @@ using inference::TokenId;
 
 namespace {
 
-// What a step of a matcher does, on the matchers' thread.
+// The work of a matcher's step, on the matchers' thread.
 std::function<Result<AnswerBody>()> step_of(const Operation& operation, std::uint32_t vocabulary) {
   const MatcherRef state = operation.read->matchers.front()->state;
   switch (operation.type) {

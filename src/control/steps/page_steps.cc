@@ -1,6 +1,6 @@
-// Within a batch all copies come before all passes. So a copy waits for the next batch where its
-// source is written by a pass of this one, or where one that came before it reads what it
-// overwrites. What is issued behind it joins the same batch.
+// Within a batch all copies come before all passes. So a copy waits for the next batch if a pass of
+// this one writes its source. It also waits if an earlier pass reads the slots that it overwrites.
+// Operations issued after it join the same batch.
 #include "control/steps/page_steps.h"
 
 #include <algorithm>

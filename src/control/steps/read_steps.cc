@@ -132,8 +132,8 @@ Attempt ReadSteps::attempt(Operation& operation, BatchDraft* building) {
   return Attempt::Placed;
 }
 
-// Of one that reads a list, or draws under masks; these it waits for, having no rows to compute
-// meanwhile.
+// Prepares a read of a list, or a draw under masks. The draw waits for the masks, because it has no
+// rows to compute meanwhile.
 std::optional<Attempt> ReadSteps::prepare_reads(Operation& operation) {
   if (operation.read == nullptr) return std::nullopt;
   ReadProgress& read = *operation.read;

@@ -18,7 +18,7 @@
 
 namespace quire::control {
 
-// What all families work with. Lent; outlives them.
+// The common tools of all families. They are lent, and outlive the families.
 struct StepTools {
   Replica& replica;
   OperationTable& table;

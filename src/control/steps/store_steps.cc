@@ -12,7 +12,7 @@ Attempt StoreSteps::attempt(Operation& operation, BatchDraft* draft) {
   return save(operation);
 }
 
-// Its context is empty then.
+// Fails the operation, and leaves the context of an open empty.
 Attempt StoreSteps::fail(Operation& operation, Error error) {
   if (is<ContextOpen>(operation)) {
     opens_.forget(operation);
@@ -42,7 +42,7 @@ Attempt StoreSteps::save(Operation& operation) {
   shadow->bind(operation.context->owner());
   operation.context->fork_to(*shadow);
   operation.child = shadow;
-  tools_.table.place(operation);  // What comes behind it on the context need not wait for the disk.
+  tools_.table.place(operation);  // Operations after it on the context need not wait for the disk.
   saves_.start(operation);
   return Attempt::Placed;
 }

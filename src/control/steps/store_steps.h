@@ -20,7 +20,7 @@ class StoreSteps final : public Steps {
 
   Attempt attempt(Operation& operation, BatchDraft* draft) override;
   Attempt fail(Operation& operation, Error error) override;
-  // Its instance ends.
+  // The operation's instance ends.
   void abandon(Operation& operation);
 
   SnapshotSaves& saves() { return saves_; }

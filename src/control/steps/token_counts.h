@@ -1,7 +1,5 @@
 #pragma once
-// What the statistics of a replica and of an instance say of tokens: asked for, found, generated.
-//
-// Thread   engine thread only.
+// The token counts of the statistics of a replica and of an instance: asked for, found, generated.
 #include <cstdint>
 
 #include "control/contexts/context.h"
@@ -13,9 +11,9 @@ namespace quire::control {
 // Outputs that a flush, a forward or a draw of a context wants of its last tokens.
 std::uint32_t output_count_of(const Operation& operation);
 
-// The operation begins, with `own` tokens that its program queued. Tells the prompt from the tokens
-// that go on with what was drawn: those are the token that the host queued when it drew it, or a
-// single one after an output, which the program drew itself.
+// Counts the `own` tokens that the operation's program queued, as it begins. Tokens that continue
+// drawn ones do not count as prompt: the token that the host queued when it drew it, or a single
+// one after an output, which the program drew itself.
 void count_asked(Replica& replica, Operation& operation, std::uint32_t own);
 void count_found(Replica& replica, Operation& operation, const FindResult& found);
 // Tokens that were drawn, all of them now; or distributions, for a program that draws itself.

@@ -113,7 +113,7 @@ Result<void> check_snapshot_adapters(const SnapshotAdapters& adapters) {
     digests.push_back(each.digest);
     if (each.name.size() > kAdapterNameBytesMax ||
         utf8_valid_bytes(each.name) != each.name.size()) {
-      return invalid("a snapshot with an adapter whose name is no UTF-8 of at most " +
+      return invalid("a snapshot with an adapter whose name is not UTF-8 of at most " +
                      std::to_string(kAdapterNameBytesMax) + " bytes");
     }
   }

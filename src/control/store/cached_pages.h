@@ -1,6 +1,7 @@
 #pragma once
-// CachedPages: pages that lie in slots of page files without being anybody's snapshot. The disk
-// tier of the page cache: bounded, forgotten at a restart, and given up oldest first.
+// CachedPages are pages that lie in slots of page files without being in a snapshot. They are the
+// disk tier of the page cache: limited in number, forgotten at a restart, and given up oldest
+// first.
 //
 // Thread   the store's thread.
 #include <cstdint>
@@ -21,18 +22,18 @@ struct PageKey {
   auto operator<=>(const PageKey&) const = default;
 };
 
-// Where a page's bytes lie while the index does not say so.
+// The place of a page's bytes while it is not in the index.
 struct PlacedPage {
   std::uint64_t slot = 0;
   PageName parent{};
-  // Found damaged, or written before a sync that failed, which may have dropped it: its checksum
-  // says whether it is there, no snapshot is to rely on it, and who puts it writes it again.
+  // Found damaged, or written before a failed sync, which may have dropped it. Its checksum shows
+  // whether it is there. No snapshot may rely on it, and the next put writes it again.
   bool is_doubtful = false;
 };
 
 class CachedPages {
  public:
-  // Those that only wait for a ticket to end are not counted.
+  // The number of pages, without those that only wait for a ticket to end.
   std::size_t count() const { return pages_.size() - dropped_.size(); }
 
   const PlacedPage* find(const PageKey& key) const {
@@ -49,7 +50,7 @@ class CachedPages {
   }
   void doubt(const PageKey& key) { pages_.at(key).placed.is_doubtful = true; }
   void trust(const PageKey& key) { pages_.at(key).placed.is_doubtful = false; }
-  // It was asked for: it becomes the youngest.
+  // The page was asked for: it becomes the youngest.
   void touch(const PageKey& key) {
     const auto found = pages_.find(key);
     if (found != pages_.end()) order_.splice(order_.end(), order_, found->second.place);

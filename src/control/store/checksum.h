@@ -1,5 +1,6 @@
 #pragma once
-// XXH3-128: tells damage from content, at memory speed. It is no signature: names are (SHA-256).
+// XXH3-128 distinguishes damage from content, at memory speed. It is not a signature: names are
+// (SHA-256).
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

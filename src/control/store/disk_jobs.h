@@ -1,6 +1,6 @@
 #pragma once
-// What the disk is asked for and what it answers. Values, so that a thread or a process boundary
-// could lie between.
+// Jobs of the disk and their answers. They are values, so that a thread or a process boundary could
+// lie between.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,7 +18,8 @@ namespace quire::store {
 
 using inference::PageBytes;
 
-enum class DiskJobId : std::uint64_t {};  // Chosen by whoever asks; comes back with the answer.
+// Chosen by the sender of the job; comes back with the answer.
+enum class DiskJobId : std::uint64_t {};
 
 struct BeginSaveJob {
   PageSpace space;
@@ -57,8 +58,8 @@ struct RemoveJob {
 struct ListJob {
   std::string tenant;
 };
-// Its keys and values lie beside the record, whose own are empty: what costs as much as the
-// transfer is moved, to the disk's thread and back.
+// The keys and values lie beside the record, whose own are empty. Work that costs as much as the
+// transfer thus moves to the disk's thread and back.
 struct CachedPage {
   PageRecord record;
   PageBytes bytes;
@@ -119,7 +120,8 @@ struct Done {};
 struct PagesRead {
   std::vector<Result<PageRecord>> pages;
 };
-// For each page of the job, in its order: one that cannot be stored is no matter of the others.
+// The outcome for each page of the job, in its order: a page that cannot be stored does not fail
+// the rest.
 struct PutPage {
   Result<void> outcome;
   PageBytes bytes;          // Those of the job, back.

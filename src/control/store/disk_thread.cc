@@ -6,7 +6,7 @@ namespace quire::store {
 namespace {
 
 Error no_room(const char* what) {
-  return Error(ErrorCode::Unavailable, std::string("the disk is behind: ") + what);
+  return Error(ErrorCode::Unavailable, std::string("the disk cannot keep up: ") + what);
 }
 
 }  // namespace

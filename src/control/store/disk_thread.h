@@ -1,12 +1,10 @@
 #pragma once
-// DiskThread: the thread that waits for the disk, so that the engine never does. InlineDisk: the
-// same without a thread, for a simulation that decides when the disk gets its turn.
+// DiskThread is the thread that waits for the disk, so that the engine never does. InlineDisk is
+// the same without a thread, for a simulation that decides when the disk gets its turn.
 //
-// A slot for the answer is reserved before a job is accepted, so that delivering never fails and
-// nobody blocks on a push; where there is none, or the queue is full, submit() says Unavailable and
-// the job has not happened.
-//
-// Thread   submit() from any; the store belongs to the disk thread alone once it was handed over.
+// A slot for the answer is reserved before a job is accepted, so that delivering never fails and no
+// push blocks. If there is no slot, or the queue is full, submit() says Unavailable and the job has
+// not happened.
 #include <deque>
 #include <memory>
 #include <thread>
@@ -21,7 +19,7 @@ namespace quire::store {
 inline constexpr std::size_t kDiskJobCountMax =
     default_of<ServerLimit::DiskJobCountMax>();  // Waiting or under way.
 
-// Where answers go.
+// The receiver of answers.
 class DiskAnswerSink {
  public:
   virtual ~DiskAnswerSink() = default;
@@ -33,7 +31,7 @@ class DiskAnswerSink {
   virtual void deliver(DiskAnswer answer) = 0;
 };
 
-// Who takes jobs. They are done in the order in which they were accepted.
+// The receiver of jobs. They are done in the order in which they were accepted.
 class Disk {
  public:
   virtual ~Disk() = default;

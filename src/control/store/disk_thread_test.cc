@@ -85,7 +85,7 @@ void use_all_jobs(Disk& disk, Inbox& inbox, const std::function<void()>& turn,
     ASSERT_TRUE(submitted.ok()) << submitted.error().message();
     turn();
   };
-  // One that cannot be stored is no matter of those beside it.
+  // A page that cannot be stored does not fail those beside it.
   PageRecord too_much = snapshot.pages[1];
   too_much.view.assign(kViewBytesMax + 1, 1);
   submit(put_of(space, {too_much, snapshot.pages[0]}));
@@ -171,12 +171,12 @@ TEST(DiskThread, RefusesWhenThereIsNoRoomAndRecovers) {
   const Result<void> queue_full = disk.submit(DiskJobId{3}, GcJob{});
   ASSERT_FALSE(queue_full.ok());
   EXPECT_EQ(queue_full.error().code(), ErrorCode::Unavailable);
-  EXPECT_EQ(queue_full.error().message(), "the disk is behind: its queue is full");
+  EXPECT_EQ(queue_full.error().message(), "the disk cannot keep up: its queue is full");
   EXPECT_TRUE(disk.run_one());
   EXPECT_TRUE(disk.submit(DiskJobId{4}, GcJob{}).ok()) << "the refused job's reservation is free";
   const Result<void> inbox_full = disk.submit(DiskJobId{5}, GcJob{});
   ASSERT_FALSE(inbox_full.ok());
-  EXPECT_EQ(inbox_full.error().message(), "the disk is behind: no room for another answer");
+  EXPECT_EQ(inbox_full.error().message(), "the disk cannot keep up: no room for another answer");
   EXPECT_EQ(inbox.wait()->id, DiskJobId{1});
   EXPECT_TRUE(disk.run_one());
   EXPECT_TRUE(disk.submit(DiskJobId{6}, GcJob{}).ok());

@@ -1,8 +1,8 @@
 // Any bytes as an export file: an error that leaves nothing, or a snapshot that can be opened and
 // read.
 //
-// The first byte says whether the checksums are put right first, so that what lies behind them is
-// reached too.
+// The first byte says whether the checksums are put right first, so that the code after that check
+// is reached too.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

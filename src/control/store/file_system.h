@@ -21,7 +21,7 @@ enum class OpenMode : std::uint8_t {
   CreateOrOpen,  // Read and write; made empty where there is none.
 };
 
-// What a system call says: a value, or the number of an error (errno.h) other than zero.
+// The outcome of a system call: a value, or the number of an error (errno.h) other than zero.
 struct CallResult {
   std::int64_t value = 0;
   int error_number = 0;
@@ -39,8 +39,8 @@ class FileSystem {
                            std::uint64_t offset) = 0;
   virtual CallResult pwrite(Descriptor descriptor, std::span<const std::byte> bytes,
                             std::uint64_t offset) = 0;
-  // What was written, and the file's length, are durable after success. The entry of a new file in
-  // its folder is not: that takes fsync_folder.
+  // The bytes that were written, and the file's length, are durable after success. The entry of a
+  // new file in its folder is not: that takes fsync_folder.
   virtual CallResult fdatasync(Descriptor descriptor) = 0;
   virtual CallResult ftruncate(Descriptor descriptor, std::uint64_t bytes) = 0;
   virtual CallResult file_bytes(Descriptor descriptor) = 0;  // Value: the file's length.

@@ -21,7 +21,7 @@ namespace quire::store {
 inline constexpr std::uint32_t kPageFileVersion = 1;
 inline constexpr std::size_t kPageFileHeaderBytes = 4096;
 
-// Of a slot: header and bytes, rounded up to whole blocks of 4096 bytes.
+// The bytes of a slot: header and page, rounded up to whole blocks of 4096 bytes.
 std::uint64_t slot_bytes_of(std::uint64_t page_bytes);
 inline std::uint64_t slot_bytes_of(const PageSpace& space) {
   return slot_bytes_of(space.page_bytes);
@@ -46,7 +46,7 @@ class PageFile final {
   const std::string& path() const { return file_.path(); }
 
   Result<StoredPage> read(std::uint64_t slot, const PageName* wanted) const;
-  // Durable after sync(). Requires: check_page(page) is ok, and it is no link.
+  // Durable after sync(). Requires: check_page(page) is ok, and the page is not a link.
   Result<void> write(std::uint64_t slot, const StoredPage& page) {
     return write(slot, page, page.page.kv);
   }
@@ -56,10 +56,10 @@ class PageFile final {
   // succeeds.
   Result<void> sync() { return file_.sync(); }
 
-  // Whether a slot begins with zeros, or lies behind the end of the file.
+  // Whether a slot begins with zeros, or lies after the end of the file.
   Result<bool> is_blank(std::uint64_t slot) const;
   Result<void> blank(std::uint64_t slot);
-  // Cuts the file behind that many slots, if it is longer.
+  // Cuts the file after that many slots, if it is longer.
   Result<void> cut(std::uint64_t slot_count);
   // Slots that the file has room for, the last one perhaps in part.
   Result<std::uint64_t> slot_count() const;

@@ -26,7 +26,7 @@ void repair(std::span<std::byte> block) {
   std::memcpy(block.data() + 32, sum.data(), sum.size());
 }
 
-// Where a file of another space is wanted, the error says what differs.
+// Expects an error that names the difference when a file of another space is wanted.
 void expect_others_refused(SimulatedFileSystem& files, const PageSpace& space) {
   std::vector<PageSpace> others(6, space);
   others[0].names.model[0] ^= 1;

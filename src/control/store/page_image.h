@@ -39,7 +39,7 @@ PageHeaderBytes encode_page_header(const StoredPage& page, const Digest& space_d
 PageHeaderBytes encode_page_header(const StoredPage& page, std::span<const std::byte> kv,
                                    const Digest& space_digest);
 
-// How many bytes of keys and values follow a header: page_bytes, or none behind a link. From bytes
+// How many bytes of keys and values follow a header: page_bytes, or none for a link. From bytes
 // that may be damaged.
 Result<std::uint64_t> kv_bytes_of(const PageHeaderBytes& header, const PageSpace& space);
 // The page if header and kv belong together, to this space and, if given, under this name.

@@ -15,7 +15,7 @@
 namespace quire::store {
 namespace {
 
-constexpr mode_t kFileMode = 0600;  // What a tenant said is nobody else's business.
+constexpr mode_t kFileMode = 0600;  // A tenant's text is private.
 constexpr mode_t kFolderMode = 0700;
 constexpr std::uint64_t kOffsetMax = std::numeric_limits<off_t>::max();
 
@@ -31,7 +31,7 @@ int number_of(Descriptor descriptor) {
 }  // namespace
 
 CallResult PosixFileSystem::open(const std::string& path, OpenMode mode) {
-  // Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
+  // Without O_NONBLOCK, opening a pipe without a writer would wait forever.
   int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   flags |= mode == OpenMode::Read ? O_RDONLY : O_RDWR;
   if (mode == OpenMode::CreateOrOpen) flags |= O_CREAT;

@@ -1,6 +1,6 @@
 #pragma once
-// The part of a SnapshotRecord that is one blob in the index and in an export file, and the sum
-// that ties a snapshot's row, its space and the names of its pages together.
+// The codec of the part of a SnapshotRecord that is one blob, in the index and in an export file.
+// It also makes the sum that ties a snapshot's row, its space and the names of its pages together.
 // docs/reference/snapshot_format.md gives the bytes.
 #include <span>
 #include <vector>

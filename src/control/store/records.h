@@ -1,5 +1,6 @@
 #pragma once
-// What goes into the store and comes out of it. Plain values; the store knows nothing of contexts.
+// The values that go into the store and come out of it. They are plain; the store does not know
+// contexts.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -32,8 +33,8 @@ inline constexpr std::uint32_t kContextStateBytesMax = 1u << 20;
 inline constexpr std::uint32_t kNoteBytesMax = 1u << 20;
 inline constexpr std::uint64_t kNever = 0;  // As a time of expiry.
 
-// What pages must have in common to share a page file. `names.sharing_domain` is no part of it: it
-// is in the pages' names.
+// The common properties of pages that share a page file. `names.sharing_domain` is not one of them:
+// it is in the pages' names.
 struct PageSpace {
   PageNameSpace names;
   std::uint64_t page_bytes = 0;  // Keys and values of one page, over all layers.
@@ -45,7 +46,7 @@ struct PageRecord {
   std::vector<TokenId> tokens;  // At most page_size; as many positions.
   std::vector<std::uint32_t> positions;
   std::vector<std::uint8_t> view;     // The mask where it is not plain causal, as the name has it.
-  std::vector<std::uint8_t> media{};  // Digests behind slots without a token, as the name has them.
+  std::vector<std::uint8_t> media{};  // Digests of slots without a token, as the name has them.
   std::vector<AdapterRun>
       adapters{};          // Under which its tokens were appended, as the name has them.
   bool is_opaque = false;  // Its name says nothing about its content.
@@ -54,7 +55,7 @@ struct PageRecord {
   std::vector<std::byte> kv;
 };
 
-// What a page is named by, as long as the record is there.
+// The content by which a page is named, valid as long as the record is there.
 inline control::PageContent content_of(const PageRecord& page) {
   return {.tokens = page.tokens,
           .positions = page.positions,
@@ -109,7 +110,7 @@ struct SnapshotRecord {
   SnapshotAdapters adapters{};
 };
 
-// What list() says of a snapshot.
+// The description of a snapshot that list() gives.
 struct SnapshotInfo {
   std::string name;
   std::uint64_t created_unix_ms = 0;
@@ -125,7 +126,7 @@ inline constexpr std::uint32_t kValueBytesMax = 65'536;
 inline constexpr std::uint64_t kValueRowBytes = 256;  // What a value counts beside key and bytes.
 inline constexpr std::uint32_t kListedKeyCountMax = 1000;
 
-// What must be there for a change to take effect.
+// The version that a value must have for a change to take effect.
 struct ExpectedVersion {
   static constexpr std::int64_t kAny = -1;
   static constexpr std::int64_t kNone = 0;
@@ -148,7 +149,7 @@ struct KeyList {
   bool has_more = false;
 };
 
-// Pages that must not go away while somebody is about to use them: see SnapshotStore.
+// Pages that must not go away while they are about to be used: see SnapshotStore.
 enum class TicketId : std::uint64_t {};
 inline constexpr TicketId kNoTicket{0};
 

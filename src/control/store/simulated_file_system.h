@@ -1,6 +1,6 @@
 #pragma once
-// SimulatedFileSystem: a disk in memory that tells what was written from what would survive a
-// crash.
+// SimulatedFileSystem: a disk in memory that keeps written bytes apart from those that would
+// survive a crash.
 //
 // A write, a change of length, a new or removed entry is visible at once and durable only after the
 // sync that POSIX asks for. `crash_at` stops the machine at a chosen system call; restart() then
@@ -54,7 +54,7 @@ enum class CrashKeep : std::uint8_t { Nothing, Everything, Part };  // Of what w
 
 class SimulatedFileSystem final : public FileSystem {
  public:
-  // What a disk holds when nobody runs: path to bytes.
+  // The content of a stopped disk: path to bytes.
   using Image = std::map<std::string, std::vector<std::byte>>;
 
   SimulatedFileSystem() = default;
@@ -70,8 +70,8 @@ class SimulatedFileSystem final : public FileSystem {
   void crash() { crashed_ = true; }
   std::uint64_t call_count() const { return call_count_; }
 
-  // Starts the machine again: open files and locks are gone. Requires: whoever used it before the
-  // crash does so no more.
+  // Starts the machine again: open files and locks are gone. Requires: its users from before the
+  // crash use it no more.
   void restart(CrashKeep keep, std::uint64_t seed);
 
   CallResult open(const std::string& path, OpenMode mode) override;

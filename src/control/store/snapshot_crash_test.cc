@@ -97,7 +97,8 @@ void expect_sound(SimulatedStore& simulated, const Scenario& scenario, bool must
       << "the target is neither the old one nor the new one: " << load(*simulated.store, kNew).why;
 }
 
-// What the page files hold, by their own headers, is what the snapshots reach.
+// Expects that the page files hold, by their own headers, exactly the pages that the snapshots
+// reach.
 void expect_exact_after_gc(SimulatedStore& simulated) {
   const Result<GcReport> report = simulated.store->gc();
   ASSERT_TRUE(report.ok()) << report.error().message();
@@ -193,7 +194,7 @@ TEST_P(EveryCall, AFailedCallIsATypedErrorAndTheNextCallWorks) {
       }
       expect_sound(simulated, scenario(), false);
       expect_exact_after_gc(simulated);
-      // What was acknowledged does not rest on writes that a failed sync lost.
+      // An acknowledged change does not rest on writes that a failed sync lost.
       const bool is_after = is(*simulated.store, scenario().after);
       simulated.crash(CrashKeep::Nothing, 0);
       ASSERT_TRUE(simulated.open().ok());

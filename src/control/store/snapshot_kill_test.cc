@@ -34,7 +34,8 @@ constexpr std::uint64_t kAnswersBeforeKillMax = 7;
 constexpr std::uint64_t kKillDelayUsMax = 20'000;
 constexpr std::uint64_t kPageBytes = 20'000;  // Several sectors and blocks.
 
-// What a round does is known from its seed, so that the parent needs only the count of answers.
+// An operation of a round. The seed gives all of them, so that the parent needs only the count of
+// answers.
 struct Operation {
   enum class Kind : std::uint8_t { Save, Remove, Collect } kind = Kind::Save;
   TestSnapshot snapshot;  // Its name is what Remove removes.

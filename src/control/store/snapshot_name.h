@@ -1,5 +1,5 @@
 #pragma once
-// Which names a snapshot may have: those of base/guest_name.h.
+// The valid names of a snapshot: those of base/guest_name.h.
 #include <string_view>
 
 #include "base/result.h"

@@ -91,7 +91,7 @@ TEST_F(Notes, AreExportedAndImported) {
   expect_loads(want);
 }
 
-// What an earlier quire wrote, byte by byte: the record of a snapshot without a note is still that.
+// The record of a snapshot without a note still has the bytes that an earlier quire wrote.
 TEST_F(Notes, ARecordOfBeforeThereWereNotesIsReadAsOneWithout) {
   const SnapshotRecord record = make_snapshot("a", "one", counting(1, 6)).record;
   ByteWriter before;

@@ -123,7 +123,7 @@ Result<SnapshotStore::Space*> SnapshotStore::space_for(const PageSpace& page_spa
 Result<PageFile*> SnapshotStore::file_of(Space& space) {
   if (space.file.has_value()) return &*space.file;
   const std::string path = path_of(space.digest);
-  // A file that the index does not know is what a crash left, or somebody's rubbish.
+  // A file that the index does not know is from a crash, or is not ours.
   Result<PageFile> file = space.id == kNoRow ? PageFile::create(files_, path, space.space)
                                              : PageFile::open(files_, path, space.space);
   space.file = TRY(std::move(file));
@@ -151,8 +151,8 @@ void SnapshotStore::give_back(Space& space, std::uint64_t slot) {
   space.slots.give_back(slot);
 }
 
-// What the system failed to write it may have dropped: no snapshot relies on what is not in the
-// index after that. What is there was synced before it got there.
+// The system may have dropped what it failed to write. After that, no snapshot relies on pages that
+// are not in the index; those in it were synced first.
 Result<void> SnapshotStore::sync_pages(Space& space) {
   PageFile* file = TRY(file_of(space));
   Result<void> synced = file->sync();

@@ -48,7 +48,7 @@ struct StoreOptions {
                                    << 30;   // Of snapshots, unless a save says more.
   std::uint32_t cached_slot_count_max = 0;  // Over all page files.
   std::uint32_t ticket_count_max = 1024;
-  // Of a tenant's values; a key and its value count their bytes and kValueRowBytes.
+  // The limits of a tenant's values. A key and its value count their bytes and kValueRowBytes.
   std::uint64_t tenant_value_bytes_max = std::uint64_t{64} << 20;
   std::uint64_t tenant_value_count_max = 65'536;
 };
@@ -77,8 +77,7 @@ class SnapshotStore final {
 
   const std::string& folder() const { return options_.folder; }
 
-  // --- Saving ---
-  // Which of these pages a save would have to bring: those not stored for good.
+  // The pages of these that a save would have to bring: those not stored for good.
   Result<std::vector<PageName>> missing(const PageSpace& space, std::span<const PageName> names);
   // The same, and keeps those that are there, cached ones included, until the ticket ends.
   Result<BegunSave> begin_save(const PageSpace& space, std::span<const PageName> names);
@@ -88,7 +87,7 @@ class SnapshotStore final {
   // `pages` and those added before bring what is missing of record's chain. Sets created_unix_ms.
   Result<SnapshotInfo> save(SnapshotRecord record, std::span<const PageRecord> pages,
                             const SaveOptions& options);
-  // Ends a ticket; one that has ended already is no error.
+  // Ends a ticket. It is not an error if the ticket has ended already.
   void release(TicketId ticket);
 
   // --- Opening ---
@@ -96,21 +95,21 @@ class SnapshotStore final {
   // null: take what there is. The ticket in the answer keeps the pages.
   Result<OpenedSnapshot> open_snapshot(const std::string& tenant, const std::string& name,
                                        const PageSpace* wanted);
-  // The same, and nobody else can take it until finish_take() deletes the snapshot or release()
-  // leaves it. Unavailable while another takes it.
+  // The same, and no other take can begin until finish_take() deletes the snapshot or release()
+  // leaves it. Unavailable while another take holds it.
   Result<OpenedSnapshot> take(const std::string& tenant, const std::string& name,
                               const PageSpace* wanted);
   // All pages were read and need not be kept; what the ticket takes it goes on taking. So a take
   // that is not finished for long counts as no ticket.
   void end_reading(TicketId ticket);
-  // Ends the ticket; after an error the snapshot is still there. One that was replaced or deleted
-  // meanwhile is no error.
+  // Ends the ticket; after an error the snapshot is still there. It is not an error if the snapshot
+  // was replaced or deleted meanwhile.
   Result<void> finish_take(TicketId ticket);
   // A stored or cached page; its kv is empty where only its link is kept.
   Result<PageRecord> read_page(const PageSpace& space, const PageName& name);
   Result<void> remove(const std::string& tenant, const std::string& name);
   Result<std::vector<SnapshotInfo>> list(const std::string& tenant);
-  // What the tenant's snapshots take, shared pages once: what its quota is compared with.
+  // The bytes of the tenant's snapshots, shared pages once. Its quota is compared with this.
   Result<std::uint64_t> tenant_bytes(const std::string& tenant);
 
   // --- The disk tier of the page cache ---
@@ -159,7 +158,7 @@ class SnapshotStore final {
     std::map<PageName, PlacedPage> pending;
     std::map<PageName, PageRecord> links;  // Pending pages without bytes.
   };
-  // A snapshot that somebody takes. Numbers of rows come again, checksums do not.
+  // A snapshot that is being taken. Numbers of rows come again, checksums do not.
   struct Claim {
     TicketId ticket = kNoTicket;
     std::string tenant;

@@ -141,7 +141,7 @@ Result<void> SnapshotStore::give_space_back(GcReport& report) {
 
 Result<void> SnapshotStore::blank_free_slots(Space& space) {
   Result<PageFile*> opened = file_of(space);
-  // A damaged file is no reason to keep others from being collected: reading it says what is wrong.
+  // A damaged file does not keep the other files from being collected: reading it gives the error.
   if (!opened.ok() && opened.error().code() != ErrorCode::Io) return {};
   PageFile* file = TRY(std::move(opened));
   TRY(file->cut(space.slots.slot_count()));

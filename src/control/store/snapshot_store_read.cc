@@ -145,7 +145,7 @@ Result<PageRecord> SnapshotStore::read_page(const PageSpace& page_space, const P
   const auto absent = [&name] {
     return Error(ErrorCode::NotFound, "no page " + hex(name) + " is stored");
   };
-  // Of a cached page the index knows nothing, and what is wrong with it is no matter.
+  // A cached page is not in the index, and an error of it does not matter.
   std::optional<Error> cached_error;
   if (cached_.find({digest, name}) != nullptr) {
     Result<StoredPage> read = read_cached(*find_space(digest), name);
@@ -178,7 +178,7 @@ Result<StoredPage> SnapshotStore::read_cached(Space& space, const PageName& name
   cached_.touch(key);
   PageFile* file = TRY(file_of(space));
   Result<StoredPage> read = file->read(cached_.find(key)->slot, &name);
-  // What could not be read now may be there the next time.
+  // A page that could not be read now may be readable the next time.
   if (!read.ok() && read.error().code() == ErrorCode::Corrupted) {
     cached_.doubt(key);
     drop_cached(space.space, {&name, 1});

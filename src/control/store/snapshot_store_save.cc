@@ -205,7 +205,7 @@ Result<SnapshotInfo> SnapshotStore::save(SnapshotRecord record, std::span<const 
     }
     index_->roll_back();
   }
-  // Where the index failed, what lies in these slots is known only when it has been read again.
+  // If the index failed, the content of these slots is known only when it has been read again.
   if (!index_->has_failed()) {
     for (const PlannedPage& page : plan) {
       if (page.slot.has_value()) give_back(space, *page.slot);

@@ -75,7 +75,7 @@ Result<void> SnapshotStore::check_value_quota(const std::string& tenant,
                                                std::to_string(wanted) + " of " +
                                                std::to_string(bound) + "; delete some");
   };
-  // What makes a value smaller is never refused.
+  // A change that makes a value smaller is never refused.
   if (after.count > options_.tenant_value_count_max && after.count > before.count) {
     return refuse("tenant_value_count_max", after.count, options_.tenant_value_count_max);
   }

@@ -159,7 +159,7 @@ Error Database::error(int code) {
   const std::string at = "index " + path_ + ": ";
   std::optional<Error> failure = vfs_.take_failure();
   if (failure.has_value() && is_of_the_file_system(code)) {
-    // What is NotFound or Unavailable to a file is not that to a snapshot.
+    // A file that is NotFound or Unavailable does not mean that a snapshot is.
     return Error(ErrorCode::Io, at + std::string(failure->message()));
   }
   const char* reason = connection_ != nullptr ? sqlite3_errmsg(connection_) : sqlite3_errstr(code);

@@ -15,7 +15,7 @@ namespace {
 constexpr int kPathBytesMax = 4096;
 constexpr int kSectorBytes = 4096;
 
-// What SQLite allocates for each open file; it begins with the part that SQLite knows.
+// SQLite allocates this for each open file; it begins with the part that SQLite knows.
 struct VfsFile {
   sqlite3_file base;
   SqliteVfs* vfs;

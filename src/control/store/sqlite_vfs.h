@@ -26,7 +26,7 @@ class SqliteVfs final {
   const char* name() const { return name_.c_str(); }
   FileSystem& files() { return files_; }
 
-  // The last system call that failed, which SQLite's own codes do not tell; forgets it.
+  // The last system call that failed, which SQLite's own codes do not name; forgets it.
   std::optional<Error> take_failure();
   void note_failure(Error error) { failure_ = std::move(error); }
 

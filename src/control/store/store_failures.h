@@ -23,7 +23,8 @@ class StoreFailures {
   StoreFailures(std::string folder, Tell tell, const Clock& clock)
       : folder_(std::move(folder)), tell_(std::move(tell)), clock_(clock) {}
 
-  // Tells the operator each failure of the answer, and leaves out of its texts where files lie.
+  // Reports each failure of the answer to the operator, and removes the paths of files from its
+  // texts.
   DiskAnswer for_programs(DiskAnswer answer);
 
  private:
@@ -35,7 +36,7 @@ class StoreFailures {
   const std::string folder_;
   const Tell tell_;
   const Clock& clock_;
-  std::uint64_t told_ns_ = 0;  // When a line was told last; 0: never.
+  std::uint64_t told_ns_ = 0;  // When the last line was reported; 0: never.
   std::uint64_t untold_count_ = 0;
 };
 

@@ -105,7 +105,7 @@ Result<void> StoreFile::write(std::uint64_t offset, std::span<const std::byte> b
     const CallResult result = files_->pwrite(descriptor_, bytes.subspan(done), offset + done);
     if (result.error_number == EINTR && ++interruption_count < kInterruptionCountMax) continue;
     if (!result.ok() || result.value == 0) {
-      // A write that takes nothing and says nothing would loop for ever: there is no room.
+      // A write of no bytes without an error would loop forever: there is no room.
       return system_error(range("write", bytes.size(), offset, "of"), path_,
                           result.ok() ? ENOSPC : result.error_number);
     }

@@ -55,7 +55,7 @@ struct SnapshotKey {
   std::string name;
 };
 
-// Where a snapshot's pages lie.
+// The place of a snapshot's pages.
 struct SnapshotEnd {
   std::int64_t space = kNoRow;
   std::int64_t last_page = kNoRow;
@@ -70,7 +70,7 @@ struct ValueRow {
   std::vector<std::byte> checksum;
 };
 
-// What a tenant's values take, by the rule of kValueRowBytes.
+// The use of a tenant's values, by the rule of kValueRowBytes.
 struct ValueUsage {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
@@ -131,7 +131,7 @@ class StoreIndex final {
   // After an error of SQLite's: the index must be opened again.
   bool has_failed() const { return database_->has_failed(); }
 
-  // What SQLite's own check of the whole file says; empty if all is well.
+  // The findings of SQLite's own check of the whole file; empty if all is well.
   Result<std::vector<std::string>> damages();
 
  private:

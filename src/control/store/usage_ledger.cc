@@ -27,7 +27,7 @@ Error no_ledger(const std::string& path, const std::string& why) {
   return Error(ErrorCode::Corrupted, path + " is not a ledger of usage: " + why);
 }
 
-// Waits for whoever has it, which takes milliseconds.
+// Waits until the holder of the lock gives it up, which takes milliseconds.
 Result<StoreFile> locked(FileSystem& files, const std::string& path) {
   StoreFile lock = TRY(StoreFile::open(files, path + ".lock", OpenMode::CreateOrOpen));
   const auto end = std::chrono::steady_clock::now() + UsageLedger::kLockTimeMax;
@@ -61,7 +61,7 @@ Result<void> create_or_check(Database& database, const std::string& path) {
                                             "; this build reads " + std::to_string(kLedgerVersion));
 }
 
-// What SQLite's integers hold.
+// The value as SQLite's integers hold it, which end at INT64_MAX.
 std::int64_t column(std::uint64_t count) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX / 2));
 }

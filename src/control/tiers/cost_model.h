@@ -1,16 +1,16 @@
 #pragma once
-// CostModel says what is quicker: to bring pages back from a tier, or to compute their tokens
+// CostModel estimates which is quicker: to bring pages back from a tier, or to compute their tokens
 // again.
 //
-// It measures this machine while it works: the time of a token of prefill from batches that compute
-// and do nothing else, the time of a page's load from batches that load and do nothing else, and
-// latency and time per page of the disk from the jobs that read. Each figure is a mean in which a
-// new sample weighs an eighth. Before the first sample a figure is its prior: of the memory a
-// measurement at start (measure_copy_ns()), of the disk a cautious guess (200 us, and 500 MB/s),
-// and for computing nothing: as long as nobody knows what a token costs, pages are brought back.
+// It measures this machine while it works. Batches that only compute give the time of a token of
+// prefill. Batches that only load give the time of a page's load. Jobs that read give the latency
+// and the time per page of the disk. Each figure is a mean in which a new sample weighs an eighth.
+// Before the first sample a figure is its prior. That of the memory is a measurement at start
+// (measure_copy_ns()), and that of the disk a cautious guess (200 us, and 500 MB/s). Computing has
+// none: as long as the cost of a token is not known, pages are brought back.
 //
 // A choice against a tier ends its measurements, whether it is to bring pages back or to keep them
-// there at all, so every kTryAgainCount-th such choice of each kind is turned round.
+// there at all. So every kTryAgainCount-th such choice of each kind is turned round.
 //
 // Thread   that of its owner. Reads no clock.
 #include <cstdint>
@@ -41,7 +41,7 @@ class CostModel {
   // A batch of nothing but rows; of nothing but loads.
   void note_compute(std::uint32_t row_count, std::uint64_t device_ns);
   void note_load(std::uint32_t page_count, std::uint64_t device_ns);
-  // What the job took on the disk's own thread; one that read nothing wrong.
+  // The time of a job on the disk's own thread; all its reads succeeded.
   void note_read(std::uint32_t page_count, std::uint64_t ns);
 
   // Pages in a row that hold `token_count` tokens, of which the disk must read some.
@@ -66,7 +66,7 @@ class CostModel {
   std::uint32_t keeps_declined_count_ = 0;
 };
 
-// The times that are compared, for whoever wants to see them.
+// The times that are compared, for reports.
 double restore_ns(const CostFigures& figures, const CostModel::Run& run);
 double compute_ns(const CostFigures& figures, const CostModel::Run& run);
 

@@ -96,7 +96,7 @@ bool PageTiers::can_pin(TenantId tenant, const std::vector<NodeId>& nodes) const
     unpinned += entry == nullptr || !entry->is_pinned_by(tenant);
     missing += entry == nullptr;
     only_host += entry == nullptr && !fits_disk(node);
-    // What is here already will not give way either.
+    // A page that is here already will not give way either.
     if (entry != nullptr && entry->listed) --(entry->is_host ? displaced : disk_displaced);
   }
   if (!pins_.may_take(tenant, unpinned)) return false;
@@ -104,7 +104,7 @@ bool PageTiers::can_pin(TenantId tenant, const std::vector<NodeId>& nodes) const
   if (missing <= host) return true;
   if (only_host > host) return false;
   const std::uint32_t disk = options_.disk_page_count_max - disk_count_ + disk_displaced;
-  // Those that give way to it in host memory are staged first.
+  // Pages that give way to it in host memory are staged first.
   const std::uint32_t staged = std::min(disk, staged_max_ - staged_count_);
   return staged > displaced && missing - host <= staged - displaced;
 }
@@ -153,13 +153,13 @@ void PageTiers::unstage(Entry& entry) {
   entry.bytes = {};
 }
 
-// What was read and not loaded yet gives way; what is to be written does not.
+// Pages that were read and not loaded yet give way; those to be written do not.
 bool PageTiers::has_staging_room() {
   while (staged_count_ >= staged_max_ && !read_.empty()) unstage_oldest();
   return staged_count_ < staged_max_;
 }
 
-// It may have been loaded or forgotten meanwhile.
+// The oldest page may have been loaded or forgotten meanwhile.
 void PageTiers::unstage_oldest() {
   const auto [node, id] = read_.front();
   read_.pop_front();
@@ -193,7 +193,7 @@ bool PageTiers::make_disk_room() {
   return true;
 }
 
-// Its bytes are in memory; it is the disk's from now on.
+// Moves a page, whose bytes are in memory, to the disk.
 void PageTiers::to_disk(NodeId node, Entry& entry) {
   if (entry.is_host) {
     begin(entry, Use::Unwritten);
@@ -316,7 +316,7 @@ void PageTiers::forget(NodeId node) {
   erase(node);
 }
 
-// Its bytes are gone, or wrong.
+// The bytes of the page are gone, or wrong.
 void PageTiers::lose(NodeId node, Error error) {
   ++counts_.damaged_count;
   const Entry& entry = at(node);
@@ -368,7 +368,7 @@ void PageTiers::give_bytes(NodeId node, TransferId transfer, PageBytes bytes, bo
   if (entry == nullptr) return recycle(std::move(bytes));
   counts_.damaged_count += !is_loaded;
   if (!is_loaded && !entry->is_pinned()) {
-    // Nobody knows whose fault it was, and a page that is computed anew is right.
+    // The cause is not known, and a page that is computed anew is right.
     entry->use = Use::None;
     return forget(node);
   }

@@ -1,27 +1,27 @@
 #pragma once
-// PageTiers knows which pages have bytes besides those on the device: in host memory, or on disk.
+// PageTiers knows which pages have bytes outside of the device: in host memory, or on disk.
 //
-// A page on a tier is its node of the trie, held by name; so tenants share on tiers what they share
-// in the pool, and a look-up that ends at a node without bytes asks here. The bytes in host memory
-// lie here; those on disk are the store's, under the node's name, and this says only that they are
-// there.
+// A page on a tier is its node of the trie, held by name. So tenants share the same pages on tiers
+// as in the pool, and a look-up that ends at a node without bytes asks here. The bytes in host
+// memory lie here. Those on disk are the store's, under the node's name; PageTiers only knows that
+// they are there.
 //
 // A page comes in two steps: leave() while a batch is built that will read its bytes off the
 // device, arrive() with the bytes. It goes to host memory, else to disk. When host memory is full,
-// the page that was wanted longest ago goes on to disk; when the disk is, one is forgotten. What a
-// suspended context cannot do without is pinned and stays.
+// the page that was wanted longest ago goes on to disk; when the disk is, one is forgotten. Pages
+// that a suspended context cannot do without are pinned and stay.
 //
 // Of all places here, in memory and on disk, a tenant may pin as many as it leaves for the others
 // (tenant_shares.h): else one could keep every other from being swapped. A page counts once for
-// each tenant that pins it, however often it does. What nobody pins has no owner: it is a cache.
+// each tenant that pins it, however often it does. An unpinned page has no owner: it is a cache.
 //
-// On its way to the disk, and from it to the device, a page is staged in memory, within a bound of
-// its own. Each transfer has a number, so that bytes that arrive for a page which was forgotten
-// meanwhile, whose place another node may have by now, find nobody.
+// On its way to the disk, and from it to the device, a page is staged in memory, within a limit of
+// its own. Each transfer has a number. Bytes that arrive for a page which was forgotten meanwhile,
+// whose place another node may have by now, are therefore dropped.
 //
-// What the disk could not write or read may be a matter of the moment, so nobody's pinned page is
-// lost by it: the bytes of one that was not written stay in memory, and are offered again, later
-// each time; one that was not read is on disk still. A page that nobody pins is forgotten.
+// An error of the disk may pass, so no pinned page is lost by it. The bytes of a page that was not
+// written stay in memory, and are offered again, later each time. A page that was not read is on
+// disk still. An unpinned page is forgotten.
 //
 // Owns     the bytes in host memory and those staged; a hold on the name of each node that has an
 //          entry.
@@ -31,12 +31,11 @@
 //          process.
 //
 // Invariants, all checked by verify():
-//   D1  Each entry's node exists and has a name; one that nobody can find (opaque) is pinned.
-//   D2  The order of a place lists every entry there that nobody pins and no transfer uses, once,
-//       and no other.
+//   D1  Each entry's node exists and has a name; one that cannot be found (opaque) is pinned.
+//   D2  The order of a place lists every entry there that is not pinned and that no transfer uses,
+//       once, and no other.
 //   D3  Counts of pages in host memory, on disk, staged and pinned, and pinned by each tenant,
-//   equal
-//       a recount; host memory and disk hold at most what they may.
+//       equal a recount; host memory and disk hold at most what they may.
 //   D4  Bytes have the checksum that they arrived with.
 #include <cstdint>
 #include <deque>
@@ -74,7 +73,7 @@ struct PageTierCounts {
   std::uint64_t kept_count = 0;       // Pages that came, ever.
   std::uint64_t spilled_count = 0;    // That went on from host memory to disk.
   std::uint64_t restored_count = 0;   // That went back to the device.
-  std::uint64_t forgotten_count = 0;  // To make room for others.
+  std::uint64_t forgotten_count = 0;  // To make room for newer ones.
   std::uint64_t refused_count = 0;    // For which there was no room.
   std::uint64_t damaged_count = 0;    // Whose bytes were wrong, or whose device or disk failed.
 };
@@ -89,14 +88,14 @@ class PageTiers {
   bool has_host() const { return host_max_ > 0; }
   TierPlace place(NodeId node) const;
   bool has(NodeId node) const { return entries_.contains(node); }
-  // Its bytes are in memory, and no transfer has them: it can be loaded at once.
+  // The page's bytes are in memory, and no transfer has them: it can be loaded at once.
   bool is_ready(NodeId node) const;
-  bool is_to_be_read(NodeId node) const;  // On disk alone, and nobody reads it yet.
+  bool is_to_be_read(NodeId node) const;  // On disk alone, and not being read yet.
   // The store has room for what it must keep beside the bytes. False of a page that sees more
   // ranges of slots than its header there can say: it goes to host memory or nowhere.
   bool fits_disk(NodeId node) const;
 
-  void touch(NodeId node);  // Somebody wants it. Requires: has().
+  void touch(NodeId node);  // The page is wanted. Requires: has().
 
   // Whether the tenant can keep all of these until it unpins them. Then leave() takes those that
   // have no entry, if what fits no disk comes first.
@@ -108,14 +107,14 @@ class PageTiers {
   void arrive(NodeId node, TransferId transfer, Result<PageBytes> bytes);
 
   // Requires: has(), can_pin(). The id says which page it was, for unpin(): one that was lost
-  // meanwhile, and came again, is another. An opaque page that nobody pins any more is forgotten.
+  // meanwhile, and came again, is another. An opaque page that is no longer pinned is forgotten.
   PinId pin(TenantId tenant, NodeId node);
   // The same page, for another of the tenant that pins it; one that was lost is lost to both.
   PinId pin_again(TenantId tenant, NodeId node, PinId pin);
   void unpin(TenantId tenant, NodeId node, PinId pin);
   // Why the page that was pinned so is not here any more; null if nothing is known of that.
   const Error* loss(PinId pin) const;
-  // Requires: nobody pins it.
+  // Requires: it is not pinned.
   void forget(NodeId node);
 
   struct Taken {
@@ -136,7 +135,7 @@ class PageTiers {
     store::Checksum checksum{};  // That its bytes came with.
   };
   std::vector<Unwritten> unwritten(std::uint32_t count) const;
-  // Their bytes, for a job of the disk; back again where there is no such job.
+  // Takes their bytes, for a job of the disk; take_back() returns them if there is no such job.
   PageBytes hand_over(NodeId node, TransferId transfer);
   void take_back(NodeId node, TransferId transfer, PageBytes bytes);
   // The job is answered, and gives the bytes back.
@@ -155,8 +154,8 @@ class PageTiers {
   // Why the disk did not give the page when it was asked last; nothing if it did, or was not asked
   // since this was taken.
   std::optional<Error> take_read_error(NodeId node);
-  // Where no page can be staged and no transfer under way will change that: why the disk does not
-  // take those that are.
+  // The reason why the disk does not take the staged pages, if no page can be staged and no
+  // transfer under way will change that.
   const Error* staging_blocked_by() const;
   // Names that the disk need not keep any more.
   std::vector<PageName> take_forgotten() { return std::exchange(forgotten_, {}); }
@@ -235,7 +234,7 @@ class PageTiers {
   const std::uint32_t host_max_;    // Pages.
   const std::uint32_t staged_max_;  // Pages.
   std::unordered_map<NodeId, Entry> entries_;
-  std::unordered_map<PinId, Loss> losses_;  // While somebody pins what is not here any more.
+  std::unordered_map<PinId, Loss> losses_;  // While a page that is not here any more is pinned.
   Order host_order_;
   Order disk_order_;
   std::list<NodeId> unwritten_;  // Oldest first.

@@ -32,7 +32,8 @@ std::vector<PageTiers::Unwritten> PageTiers::unwritten(std::uint32_t count) cons
 
 PageBytes PageTiers::hand_over(NodeId node, TransferId transfer) {
   Entry* entry = find(node, transfer);
-  QUIRE_CHECK(entry != nullptr && entry->use == Use::Unwritten, "handed over what nobody writes");
+  QUIRE_CHECK(entry != nullptr && entry->use == Use::Unwritten,
+              "handed over a page that is not to be written");
   unwritten_.remove(node);
   entry->use = Use::Writing;
   return std::exchange(entry->bytes, {});
@@ -40,7 +41,8 @@ PageBytes PageTiers::hand_over(NodeId node, TransferId transfer) {
 
 void PageTiers::take_back(NodeId node, TransferId transfer, PageBytes bytes) {
   Entry* entry = find(node, transfer);
-  QUIRE_CHECK(entry != nullptr && entry->use == Use::Writing, "nobody has its bytes");
+  QUIRE_CHECK(entry != nullptr && entry->use == Use::Writing,
+              "took back a page that was not handed over");
   entry->bytes = std::move(bytes);
   entry->use = Use::Unwritten;
   unwritten_.push_front(node);
@@ -101,7 +103,7 @@ bool PageTiers::is_reading(NodeId node, TransferId transfer) const {
 }
 
 void PageTiers::cancel_read(NodeId node, TransferId transfer) {
-  QUIRE_CHECK(is_reading(node, transfer), "nobody reads it");
+  QUIRE_CHECK(is_reading(node, transfer), "canceled a read that is not under way");
   Entry& entry = at(node);
   unstage(entry);
   settle(node, entry);
@@ -114,7 +116,7 @@ void PageTiers::end_read(NodeId node, TransferId transfer, Result<ReadBytes> rea
     return;
   }
   if (!read.ok()) {
-    // Only what the store says of the page itself is for ever.
+    // Only what the store reports of the page itself is final.
     const bool may_pass =
         read.error().code() == ErrorCode::Io || read.error().code() == ErrorCode::Unavailable;
     if (!entry->is_pinned() || !may_pass) return lose(node, std::move(read).take_error());

@@ -1,4 +1,4 @@
-// What is pinned: it stays, and one tenant's pins leave room for another's.
+// Tests of pinned pages: they stay, and one tenant's pins leave room for another's.
 #include <gtest/gtest.h>
 
 #include "control/tiers/page_tiers.h"
@@ -40,7 +40,7 @@ TEST(PageTiers, OneTenantsPinsLeaveHalfOfAllPlacesToOthers) {
     TierFixture fixture(8 - disk_pages, disk_pages, 8);
     std::vector<NodeId> nodes;
     for (std::uint32_t token = 1; token <= 12; ++token) nodes.push_back(fixture.node(token));
-    // What each could take at once, it may take one by one.
+    // Pages that a tenant could pin at once, it may pin one by one.
     const auto pin_all = [&](TenantId tenant, std::vector<NodeId> wanted) {
       std::uint32_t count = 0;
       for (const NodeId node : wanted) {
@@ -98,7 +98,7 @@ TEST(PageTiers, APageThatIsLostIsPinnedByNobody) {
   fixture.tiers.arrive(page, *transfer, Error(ErrorCode::Io, "the device lost it"));
   EXPECT_TRUE(fixture.tiers.can_pin(kTenant, {other}));
   fixture.tiers.verify();
-  // It comes again: to those who had lost it, it is another.
+  // The page comes again: for contexts that had lost it, it is another.
   fixture.keep(page, 2);
   EXPECT_EQ(fixture.tiers.pin_again(kTenant, page, pin), pin);
   EXPECT_EQ(fixture.tiers.pinned_page_count(), 0u);

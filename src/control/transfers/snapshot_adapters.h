@@ -9,7 +9,7 @@
 
 namespace quire::control {
 
-// Of all tokens that `context` has, those queued too, and of those to come.
+// The adapters of all tokens of `context`, the queued ones included, and of tokens to come.
 store::SnapshotAdapters adapters_of(const Context& context);
 
 // NotSupported, with name and digest, where one of them is not loaded for the tenant of `context`,

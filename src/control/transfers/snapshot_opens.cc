@@ -126,7 +126,7 @@ Result<void> SnapshotOpens::begin(Open& open, Operation& operation) {
 
 namespace {
 
-// What a page says of its adapters must be what the snapshot says of those slots.
+// Checks that the adapters of a page are those of the snapshot for these slots.
 Result<void> check_adapters(const store::SnapshotRecord& record, const ContextAdapters& adapters,
                             std::uint64_t slot_first, std::uint32_t slot_count,
                             std::span<const AdapterRun> found) {
@@ -189,8 +189,8 @@ Result<void> SnapshotOpens::accept(Open& open, Operation& operation) {
   return {};
 }
 
-// The records from `next` on that were read and must be loaded, one behind the other: 0 if another
-// brings the first, which is checked already.
+// The number of records from `next` on, in a row, that were read and must be loaded. 0 if another
+// operation brings the first, which is checked already.
 Result<std::size_t> SnapshotOpens::count_loads(const Open& open, const Context& context) const {
   const PageCache& cache = resources_.cache;
   std::size_t count = 0;

@@ -2,12 +2,12 @@
 // SnapshotOpens brings saved contexts back.
 //
 // An open walks the snapshot's chain from its root: pages that are in the pool are attached by
-// name, the others are read from disk and loaded a few per batch. Each page's content must give
-// its name, so that a file that lies makes an error and never wrong keys. While a page is loaded it
-// is claimed like one that is computed: others who want it wait for it.
+// name, the others are read from disk and loaded a few per batch. Each page's content must give its
+// name, so a corrupt file makes an error and never wrong keys. While a page is loaded it is claimed
+// like one that is computed: other operations that want it wait for it.
 //
-// A take is an open that nobody else can do meanwhile. Its snapshot goes when the program is known
-// to have the context (keep_taken() in contexts/give_back.h), and stays where that never comes.
+// A take is an open that excludes any other open meanwhile. Its snapshot goes when the program is
+// known to have the context (keep_taken() in objects/give_back.h), and stays otherwise.
 //
 // Owns     the opens under way. The new context belongs to the instance.
 // Thread   engine thread only.
@@ -33,8 +33,8 @@ namespace quire::control {
 
 class SnapshotOpens {
  public:
-  // The disk has room for so many jobs of all kinds; these are opens, each tenant's half of what
-  // the others leave (TenantShares), so that who opens much keeps nobody from it.
+  // The most opens among the jobs that the disk has room for. Each tenant has half of what the
+  // others leave (TenantShares), so that one that opens much does not keep another from it.
   static constexpr std::size_t kOnDiskCountMax = default_of<ServerLimit::SnapshotOpenCountMax>();
 
   SnapshotOpens(ModelResources& resources, OperationTable& table, StoreLink& disk)
@@ -69,7 +69,7 @@ class SnapshotOpens {
   bool deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& ready);
   // The operation is about to be answered with an error.
   void forget(Operation& operation);
-  // Its instance ends.
+  // The operation's instance ends.
   void abandon(Operation& operation);
 
   bool idle() const { return opens_.empty(); }

@@ -24,7 +24,7 @@ std::vector<std::byte> bytes_of(const PageBytes& page) {
   return {page.span().begin(), page.span().end()};
 }
 
-// What the tail's written tokens are, without the bytes of its pages.
+// The tail's written tokens, without the bytes of its pages.
 store::TailPage tail_of(const Context& shadow, std::uint32_t page_size, std::size_t page_bytes) {
   const auto written = shadow.tokens().written();
   store::TailPage tail;

@@ -2,9 +2,9 @@
 // SnapshotSaves writes contexts to the store while their programs go on.
 //
 // A save works on a fork (its shadow), which holds the pages until they are on disk; the context
-// itself is free at once. Pages that the store has are not read again; the others come from the
-// device a few per batch, so that saving delays nobody's next token by much, and go to the disk as
-// they come.
+// itself is free at once. Pages that the store has are not read again. The others come from the
+// device a few per batch, so that saving delays no program's next token by much. They go to the
+// disk as they come.
 //
 // Owns     the saves under way. Their shadows belong to the operation, and go with the instance.
 // Thread   engine thread only.
@@ -39,7 +39,7 @@ class SnapshotSaves {
 
   // `operation` is a ContextSave, `operation.child` its shadow. Answers it in the end.
   void start(Operation& operation);
-  // Its instance ends.
+  // The operation's instance ends.
   void abandon(const Operation& operation);
 
   bool wants_batch() const;

@@ -10,7 +10,7 @@
 namespace quire::control {
 namespace {
 
-// Of the page that is `index` in what the context pins.
+// The error for page `index` of those that the context pins.
 Error lost_page(const Context& context, std::size_t index, const PageTiers& tiers) {
   const Error* loss = tiers.loss(context.swapped()->pins[index]);
   std::string message = "page " + std::to_string(context.swapped()->pages[index].index) +
@@ -124,7 +124,7 @@ bool TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
   for (const std::size_t index : std::exchange(swap.pending, {})) {
     const NodeId node = context->swapped()->pages[index].node;
     const Residency residency = cache.trie().residency(node);
-    if (residency == Residency::Resident) {  // Somebody else had it computed or brought.
+    if (residency == Residency::Resident) {  // Another operation had it computed or brought.
       cache.hold_page(node);
       swap.held.push_back(node);
       cache.release(swap.spare.back());
@@ -152,7 +152,7 @@ bool TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
     }
     if (tiers.is_to_be_read(node)) to_read.push_back(node);
   }
-  // What was read, and has to wait for the next batch, must not give way to what is read now.
+  // Pages that were read, and have to wait for the next batch, must not give way to those read now.
   if (to_read.empty() || load_room() == 0 || read(to_read) || swap.loading_count > 0) {
     return has_let_go();
   }

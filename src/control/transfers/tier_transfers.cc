@@ -32,7 +32,7 @@ bool TierTransfers::keeps(NodeId node) {
   return true;
 }
 
-// What found no room in the disk's queue before may find it now.
+// Writes again, because pages that did not fit into the disk's queue may fit now.
 void TierTransfers::begin_build() {
   is_building_ = true;
   if (is_on()) write_out();
@@ -89,13 +89,13 @@ void TierTransfers::load(const std::vector<NodeId>& run, std::uint32_t page_coun
   std::vector<PageId> pages;
   QUIRE_CHECK(resources_.cache.take(page_count, pages), "make_room() made too little");
   std::uint32_t loaded = 0;
-  // The pages behind one that is damaged wait until it is computed.
+  // The pages after a damaged one wait until it is computed.
   while (loaded < page_count && begin_load(run[loaded], pages[loaded], nullptr, batch)) ++loaded;
   for (; loaded < page_count; ++loaded) resources_.cache.release(pages[loaded]);
 }
 
 void TierTransfers::place_saves(inference::Batch& batch) {
-  QUIRE_CHECK(batch.saves.empty(), "saves of others come behind");
+  QUIRE_CHECK(batch.saves.empty(), "saves of snapshots come after those of tiers");
   for (const Save& save : saving_) {
     batch.saves.push_back({.page = save.page.page,
                            .slots = save.page.slots,
@@ -147,7 +147,7 @@ void TierTransfers::complete(std::vector<Result<void>> loads, std::vector<PageBy
   write_out();
 }
 
-// The page of a node that was brought back for whoever wants it.
+// Publishes the page of a node that was brought back, if its bytes are good.
 void TierTransfers::land(const Load& load, bool is_loaded) {
   PageCache& cache = resources_.cache;
   if (is_loaded && cache.trie().node_of(load.page) != kNoNode) {

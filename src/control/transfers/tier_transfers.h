@@ -2,26 +2,26 @@
 // TierTransfers moves pages between the device and the tiers, as parts of batches.
 //
 // Away: a cold page that is to be evicted, and is worth it, is saved by the batch being built, and
-// free for the next one (takes()). So is what a suspended context leaves. Back: a look-up that ends
-// at a node without bytes asks look(); pages that are brought back are claimed like pages that are
-// computed, so that all who want them wait together, and are found when they have landed. Who asked
-// for them need not live so long.
+// free for the next one (takes()). So are the pages of a suspended context. Back: a look-up that
+// ends at a node without bytes asks look(). Pages that are brought back are claimed like pages that
+// are computed, so that all operations that want them wait together. They are found when they have
+// landed; the operation that asked for them need not live so long.
 //
 // A context that is swapped (context_swap.cc) first gets all the pages of the pool that it needs,
-// or waits for them; then its bytes come, in as many batches as they take, each page on its way no
-// longer than from the disk to the next batch. So two contexts never wait for one another with
+// or waits for them. Then its bytes come, in as many batches as they take. Each page is on its way
+// no longer than from the disk to the next batch. So two contexts never wait for one another with
 // half of their pages each, and one may have more pages than there is room for on the way.
 //
-// No batch moves more than kSavesPerBatch and kLoadsPerBatch pages, so that those who compute in it
-// wait about as long as for a chunk of prefill; only a context's own pages, which go and whose tail
-// comes at once, may be more.
+// No batch moves more than kSavesPerBatch and kLoadsPerBatch pages, so that operations that compute
+// in it wait about as long as for a chunk of prefill. Only a context's own pages, which go and
+// whose tail comes at once, may be more.
 //
-// Owns     the transfers under way, with the working pages that they load into; holds on the pages
-//          that landed, until the next batch is built, so that those who wait find them, and on
-//          pages of tails that a fork has too, until they are saved; the jobs of the disk for its
-//          tier.
+// Owns     the transfers under way, with the working pages that they load into. Holds on the pages
+//          that landed, until the next batch is built, so that waiting operations find them. Holds
+//          on pages of tails that a fork has too, until they are saved. The jobs of the disk for
+//          its tier.
 // Thread   engine thread only.
-// Errors   a page that cannot be brought back is forgotten: it is computed. Where a swapped context
+// Errors   a page that cannot be brought back is forgotten: it is computed. If a swapped context
 //          needs it, that context's next operation gets the error, and the page is kept if the
 //          error may pass.
 #include <cstdint>
@@ -56,7 +56,7 @@ class TierTransfers final : public EvictionSink {
   // --- While a batch is built ---
   void begin_build();
   bool takes(NodeId node, bool is_done) override;
-  // A context was suspended: its pages that nobody holds now are worth keeping.
+  // A context was suspended: its pages that are not held now are worth keeping.
   void keep_cold(const Context& context);
   // Whether the batch has room for the pages of one more context that is swapped out.
   bool can_swap_out() const { return saving_.size() < kSavesPerBatch; }
@@ -79,9 +79,10 @@ class TierTransfers final : public EvictionSink {
   // Loads the first pages of the run. Requires: so many are ready, and can be taken.
   void load(const std::vector<NodeId>& run, std::uint32_t page_count, inference::Batch& batch);
 
-  // What the operation's context, which is swapped, needs.
+  // The pages that the operation's context, which is swapped, needs.
   Result<Fetch> look_swapped(const Operation& operation);
-  // Its pages that are in the pool already stay there, until drop_here() or the end of the load.
+  // The context's pages that are in the pool already stay there, until drop_here() or the end of
+  // the load.
   std::vector<NodeId> hold_here(const Context& context);
   void drop_here(const std::vector<NodeId>& held);
   // Takes the pages of the pool and begins to load; the context is in flight until it is back, or
@@ -140,7 +141,7 @@ class TierTransfers final : public EvictionSink {
     PageId page{};
     NodeId node = kNoNode;  // kNoNode: of a tail.
     TransferId transfer = kNoTransfer;
-    SwapIn* swap = nullptr;  // Null: for whoever wants it.
+    SwapIn* swap = nullptr;  // Null: the page is for any operation that wants it.
     std::size_t index = 0;   // Into SwappedContext::pages.
   };
   struct Moving {

@@ -87,7 +87,7 @@ Result<std::shared_ptr<const Adapter>> read_gguf_adapter(const AdapterModel& mod
   std::vector<StoredPair> pairs;
   for (PairCollector::Pair& pair : found) {
     const LinearModule& module = modules.at(pair.module);
-    // Of the embeddings, A has a row for each token.
+    // A pair of the embeddings has a row of A for each token.
     const bool is_by_input = module.projections.front() == Projection::Embedding;
     const auto rank = static_cast<double>(pair.b.column_count);
     const double scale = alpha == 0.0 ? 1.0 : alpha / rank;

@@ -290,7 +290,7 @@ class PatternParser {
     return inside;
   }
 
-  // The letters that stand for many characters; nothing for others.
+  // The characters of a letter that stands for many; nothing for any other letter.
   static std::optional<Characters> letter_class(char letter) {
     Characters characters;
     const char lower = static_cast<char>(letter | 0x20);
@@ -304,7 +304,7 @@ class PatternParser {
     return lower == letter ? characters : ~characters;
   }
 
-  // The character that the letter after a backslash stands for. `at_` is behind the letter.
+  // The character that the letter after a backslash stands for. `at_` is after the letter.
   Result<char> single_escape(char letter) const {
     constexpr std::string_view kLetters = "nrtfva", kMeant = "\n\r\t\f\v\a";
     const std::size_t found = kLetters.find(letter);

@@ -1,10 +1,10 @@
 #pragma once
 // ModulePattern: the regular expressions of PEFT configurations, matched against names of modules.
 //
-// Expressions come from files, so matching takes a number of steps that is at most the length of
-// the name times that of the compiled expression: no backtracking. What Python's `re` has and this
-// has not is refused by its name (look-around, back-references, inline flags, possessive
-// quantifiers). Characters are ASCII, as the names of modules are.
+// Expressions come from files, so matching does not backtrack: it takes at most the length of the
+// name times that of the compiled expression. Parts of Python's `re` that this lacks are refused by
+// name: look-around, back-references, inline flags and possessive quantifiers. Characters are
+// ASCII, as the names of modules are.
 //
 // Thread   any; nothing changes after parse().
 // Errors   Corrupted for an expression that `re` refuses too; NotSupported for what this lacks;
@@ -32,7 +32,8 @@ class ModulePattern {
   // re.match("(.*\.)?(expression)$", name): `name`, or what follows one of its dots, matches.
   bool matches_end(std::string_view name) const;
 
-  // What matching costs for each character of a name; 0 for a plain name, which is compared.
+  // The steps that matching takes for each character of a name; 0 for a plain name, which is
+  // compared.
   std::size_t step_count() const { return is_plain_ ? 0 : steps_.size(); }
 
  private:

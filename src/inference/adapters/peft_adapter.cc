@@ -21,7 +21,7 @@ constexpr HalfSuffix kPeftSuffixes[] = {{".lora_A.weight", Half::A, false},
                                         {".lora_B.weight", Half::B, false},
                                         {".lora_embedding_A", Half::A, true},
                                         {".lora_embedding_B", Half::B, true}};
-// Of a model with a head for the language, and of its inner part alone.
+// The names of modules in a model with a language head, and in its inner part alone.
 constexpr const char* kWholeLayers = "model.layers.";
 constexpr const char* kInnerLayers = "layers.";
 constexpr const char* kWholeEmbeddings = "model.embed_tokens";

@@ -61,7 +61,7 @@ constexpr RefusedMember kRefusedMembers[] = {
     {"monteclora_config", "MonteCLoRA"},
     {"velora_config", "VeLoRA"}};
 
-// Those after which the base is as it was before the training.
+// The initializations that leave the base as it was before the training.
 constexpr std::string_view kPlainInits[] = {"gaussian", "eva", "orthogonal"};
 
 constexpr std::size_t kLayersMax = 65536;
@@ -109,11 +109,11 @@ Result<void> check_variant(const Json& json, const std::string& name) {
   }
   return not_supported(name, "init_lora_weights", *init,
                        "it changes the base's weights too; true, false, \"gaussian\", \"eva\" and "
-                       "\"orthogonal\" are supported (PEFT converts others: "
+                       "\"orthogonal\" are supported (PEFT can convert an adapter of another kind: "
                        "path_initial_model_for_weight_conversion)");
 }
 
-// What follows the first `count` dots; empty if there are fewer.
+// Returns the text after the first `count` dots; empty if there are fewer.
 std::string_view after_dots(std::string_view module, std::size_t count) {
   for (; count > 0; --count) {
     const std::size_t dot = module.find('.');
@@ -145,7 +145,7 @@ Result<PeftConfig> PeftConfig::parse(std::string_view text, const std::string& n
   }
   const OrderedJson ordered = TRY(parse_ordered_json(text, name));
   const Json json = TRY(parse_json(text, name));
-  if (!json.is_object()) return corrupted_at(name, "it is no JSON object");
+  if (!json.is_object()) return corrupted_at(name, "it is not a JSON object");
   PeftConfig config;
   TRY(config.read(json, ordered, name));
   return config;
@@ -182,7 +182,7 @@ Result<PeftConfig::Modules> PeftConfig::modules(const Json& value, const std::st
   }
   if (!value.is_array()) return corrupted_at(where, "it is neither a list nor an expression");
   for (const Json& each : value) {
-    if (!each.is_string()) return corrupted_at(where, "it holds what is no text");
+    if (!each.is_string()) return corrupted_at(where, "it holds a value that is not a string");
     modules.names.push_back(each.get<std::string>());
   }
   return modules;
@@ -213,7 +213,8 @@ Result<void> PeftConfig::read_layers(const Json& json, const std::string& name) 
     layers_.emplace();
     for (const Json& each : list) {
       if (!each.is_number_unsigned()) {
-        return corrupted_at(name, "\"layers_to_transform\" holds what is no layer's number");
+        return corrupted_at(name,
+                            "\"layers_to_transform\" holds a value that is not a layer's number");
       }
       layers_->push_back(each.get<std::uint64_t>());
     }
@@ -223,7 +224,8 @@ Result<void> PeftConfig::read_layers(const Json& json, const std::string& name) 
   if (lists == nullptr || is_nothing(*lists)) return {};
   const Json all = lists->is_array() ? *lists : Json::array({*lists});
   for (const Json& each : all) {
-    if (!each.is_string()) return corrupted_at(name, "\"layers_pattern\" holds what is no text");
+    if (!each.is_string())
+      return corrupted_at(name, "\"layers_pattern\" holds a value that is not a string");
     layer_lists_.push_back(TRY(pattern(each.get<std::string>(), name + ": \"layers_pattern\"")));
   }
   return {};
@@ -234,13 +236,13 @@ Result<void> PeftConfig::read_patterns(const OrderedJson& ordered, const std::st
     const auto found = ordered.find(member);
     if (found == ordered.end() || found->is_null()) return {};
     const std::string where = name + ": \"" + member + "\"";
-    if (!found->is_object()) return corrupted_at(where, "it is no object");
+    if (!found->is_object()) return corrupted_at(where, "it is not an object");
     for (const auto& [key, value] : found->items()) {
       ModulePattern key_pattern = TRY(pattern(key, where));
       if (!take(std::move(key_pattern), value)) {
         return corrupted_at(where, in_quotes(key) + " has " +
                                        printable(dump_json(value)).substr(0, 80) +
-                                       ", which is no such number");
+                                       ", which is not a valid number");
       }
     }
     return {};

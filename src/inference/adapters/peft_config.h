@@ -7,8 +7,8 @@
 // caller.
 //
 // Thread   any; nothing changes after parse().
-// Errors   Corrupted for what is no such configuration; NotSupported, naming the member; TooLarge
-//          beyond the limits below.
+// Errors   Corrupted for text that is not such a configuration; NotSupported, naming the member;
+//          TooLarge beyond the limits below.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,7 +22,7 @@
 namespace quire::inference {
 
 inline constexpr std::uint64_t kPeftConfigBytesMax = std::uint64_t{1} << 20;
-// Of all expressions together. A name of 60 characters then takes 0.2 ms at most.
+// The most steps of all expressions together. A name of 60 characters then takes 0.2 ms at most.
 inline constexpr std::size_t kPeftStepsMax = 2048;
 
 class PeftConfig {

@@ -83,9 +83,9 @@ Result<void> check_pair(const AdapterBase& base, const StoredPair& pair,
   for (const StoredTensor* half : {&pair.a, &pair.b}) {
     const FormatShape shape = format_shape(half->format);
     if (half->column_count % shape.block_values == 0) continue;
-    return Error(ErrorCode::Corrupted, tensor_text(*half) + " has rows of " +
-                                           std::to_string(half->column_count) +
-                                           " numbers, which are no whole blocks of " + shape.name);
+    return Error(ErrorCode::Corrupted,
+                 tensor_text(*half) + " has rows of " + std::to_string(half->column_count) +
+                     " numbers, which do not divide into blocks of " + shape.name);
   }
   return {};
 }

@@ -2,10 +2,10 @@
 // The two halves of an adapter's matrices as a file holds them, and how they become an Adapter.
 //
 // PEFT folders and GGUF files differ in names and in where the scale comes from; both become
-// StoredPairs. assemble() checks shapes against the model and the limits before it reads numbers,
-// turns rows that a file stores for interleaved RoPE into half-split order (as WeightSource does
-// for weights), splits fused matrices, and decodes quantised numbers to F32. Other numbers keep
-// their format.
+// StoredPairs. assemble() checks shapes against the model and the limits before it reads numbers.
+// It turns rows that a file stores for interleaved RoPE into half-split order, as WeightSource does
+// for weights. It also splits fused matrices, and decodes quantized numbers to F32. Other numbers
+// keep their format.
 //
 // Thread   any; no state.
 // Errors   Corrupted, TooLarge and those of the files; each names the tensor.
@@ -22,7 +22,7 @@
 
 namespace quire::inference {
 
-// What the reader knows of the model.
+// The reader's knowledge of the model.
 struct AdapterModel {
   AdapterBase base;
   std::uint32_t head_dim = 0;

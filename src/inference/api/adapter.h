@@ -45,7 +45,7 @@ const char* projection_name(Projection projection);  // "query"
 
 inline constexpr std::uint32_t kAdapterRankMax = 1024;
 
-// What an adapter must know of the model that it is for.
+// The shape of the model that an adapter is for.
 struct AdapterBase {
   std::string architecture;  // As ModelInfo::architecture.
   std::uint32_t layer_count = 0;
@@ -60,7 +60,7 @@ struct AdapterBase {
   friend bool operator==(const AdapterBase&, const AdapterBase&) = default;
 };
 
-// What create() takes for one projection of one layer. The bytes lie row by row, as in a file.
+// One projection of one layer, as create() takes it. The bytes lie row by row, as in a file.
 struct AdapterPart {
   std::uint32_t layer = 0;
   Projection projection{};
@@ -130,8 +130,9 @@ struct AdapterUse {
   float scale = 1.0f;                      // Finite, and not 0.
 };
 
-// What acts on a row: ascending by digest, each digest once, at least one. The one that makes a set
-// keeps this; every backend checks it. A row without adapters has no set (kNoAdapters).
+// The adapters of a row: ascending by digest, each digest once, at least one. The code that makes a
+// set keeps this order, and every backend checks it. A row without adapters has no set
+// (kNoAdapters).
 using AdapterSet = std::shared_ptr<const std::vector<AdapterUse>>;
 
 }  // namespace quire::inference

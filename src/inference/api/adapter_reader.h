@@ -21,7 +21,7 @@
 
 namespace quire::inference {
 
-// What an adapter may have. Checked against what the files say, before the numbers are read.
+// The limits of one adapter, checked against the files before the numbers are read.
 struct AdapterLimits {
   std::uint32_t rank_max = kAdapterRankMax;
   std::uint64_t bytes_max = std::uint64_t{8} << 30;  // Of matrices.

@@ -13,7 +13,7 @@
 
 namespace quire::inference {
 
-// The files may be closed afterwards. `sink` outlives the device.
+// The files may be closed after that. `sink` outlives the device.
 Result<std::unique_ptr<Backend>> open_device(const ModelFiles& files, const DeviceOptions& options,
                                              CompletionSink& sink);
 

@@ -1,9 +1,10 @@
 #pragma once
-// download: one file over HTTP or HTTPS, of which nothing is known before.
+// download: fetches one file over HTTP or HTTPS, of which nothing is known before.
 //
 // Thread   any, but not the engine's: it blocks until the transfer ends.
-// Errors   TooLarge beyond the limit; Cancelled when `progress` says so; NotFound for 404; Unavailable
-//          for what else the server answers; Io for the disk; and those of http_get().
+// Errors   TooLarge beyond the limit; `Cancelled` when `progress` says so; NotFound for 404;
+//          Unavailable for any other answer of the server; Io for the disk; and those of
+//          http_get().
 #include <cstdint>
 #include <string>
 

@@ -26,8 +26,8 @@ struct ListCleanup {
 };
 using FieldList = std::unique_ptr<curl_slist, ListCleanup>;
 
-// A connection that breaks while OpenSSL writes to it is an error of the exchange, and does not end the
-// process by SIGPIPE. Other threads notice nothing.
+// A connection that breaks while OpenSSL writes to it is an error of the exchange, and does not end
+// the process by SIGPIPE. Other threads notice nothing.
 class NoPipeSignal {
  public:
   NoPipeSignal() {
@@ -79,7 +79,7 @@ class Exchange {
   static std::size_t take_body(char* data, std::size_t, std::size_t count, void* context);
   static int look_up(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
   void configure(CURL* curl, const WebUrl& url, curl_slist* fields, char* message);
-  // Tells the receiver of the head, once. False: the body is not wanted.
+  // Gives the receiver the head, once. False: the body is not wanted.
   bool begin();
   Error failure(CURLcode code, const WebUrl& url, const char* message);
 
@@ -101,7 +101,7 @@ std::size_t Exchange::take_head(char* data, std::size_t, std::size_t count, void
                                                      std::to_string(kHeadBytesMax) + " bytes");
     return 0;
   }
-  // What follows a body is a trailer, which nothing here reads.
+  // Lines after a body are a trailer, which is not read here.
   if (!exchange.has_begun_) add_head_line(exchange.heads_.back(), {data, count});
   return count;
 }

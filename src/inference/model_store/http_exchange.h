@@ -1,14 +1,14 @@
 #pragma once
-// http_get: one GET over HTTP or HTTPS with the redirects that it takes, through libcurl. http_post: one POST, which follows no
-// redirect.
+// http_get: one GET over HTTP or HTTPS with the redirects that it takes, through libcurl.
+// http_post: one POST, which follows no redirect.
 //
-// The token of a request goes to the origin (scheme, host and port) of the first address alone, wherever
-// redirects lead. A redirect leads to http or https, and never from https to http.
+// The token of a request goes to the origin (scheme, host and port) of the first address alone,
+// wherever redirects lead. A redirect leads to http or https, and never from https to http.
 //
 // Thread   any, but not the engine's: it blocks until the exchange ends.
-// Errors   Unavailable for what the network does; Timeout when the other side stalls; Cancelled when
-//          `go_on` says no; InvalidArgument for an address or a redirect that leads nowhere; TooLarge
-//          for heads beyond the limit; and those of the receiver.
+// Errors   Unavailable for errors of the network; Timeout when the other side stalls; `Cancelled`
+//          when `go_on` says no; InvalidArgument for an address or a redirect that leads nowhere;
+//          TooLarge for heads beyond the limit; and those of the receiver.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@
 
 namespace quire::inference {
 
-// What an answer says before its body.
+// The head of an answer, before its body.
 struct HttpHead {
   long status = 0;
   // Names in lower case, in the order of arrival.
@@ -33,8 +33,8 @@ struct HttpHead {
   std::string field(std::string_view name) const;
 };
 
-// Takes one line of a head, as "Name: value". A status line begins a new head: that of a proxy or an
-// interim answer comes before the one that counts.
+// Takes one line of a head, as "Name: value". A status line begins a new head: that of a proxy or
+// an interim answer comes before the one that counts.
 void add_head_line(HttpHead& head, std::string_view line);
 
 class HttpReceiver {

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kMessageBytesMax = 300;
 constexpr std::size_t kWaitBytesMax = 40;
 
-// What the hub itself says, in parentheses.
+// The hub's own message, in parentheses.
 std::string message_of(const HttpHead& head) {
   // A character that the limit cuts in two becomes printable, too.
   const std::string message = printable(head.field("x-error-message").substr(0, kMessageBytesMax));

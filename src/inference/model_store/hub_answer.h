@@ -13,10 +13,10 @@
 
 namespace quire::inference {
 
-// What the user is told of an answer that is not a success: the cause, and what to do. `what` is the
-// repository or file; `has_token` whether HF_TOKEN went along.
-// PermissionDenied for 401 and 403; NotFound for 404; QuotaExceeded for 429; Unavailable for 5xx, after
-// which another attempt makes sense; Io for any other.
+// The error for an answer that is not a success: the cause, and the next step. `what` is the
+// repository or file; `has_token` whether HF_TOKEN went along. PermissionDenied for 401 and 403;
+// NotFound for 404; QuotaExceeded for 429; Unavailable for 5xx, after which another attempt makes
+// sense; Io for any other.
 Error refusal_of(const HttpHead& head, const std::string& what, bool has_token);
 
 // A `Content-Range` field as in "bytes 5-99/100".

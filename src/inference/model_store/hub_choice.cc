@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kListedCountMax = 30;
 constexpr std::size_t kFolderFileCountMax = 1024;
 
-// What a checkpoint has besides its weights (TokenizerTexts of weights/model_files.h).
+// The files of a checkpoint in addition to its weights (TokenizerTexts of weights/model_files.h).
 constexpr std::array<std::string_view, 7> kFolderFiles = {"config.json",
                                                           "tokenizer.json",
                                                           "tokenizer_config.json",
@@ -57,7 +57,8 @@ struct GgufModel {
 
 bool is_gguf_model(const HubFile& file) {
   const std::string name = in_lower_case(last_part_of(file.path));
-  // What else comes as GGUF: the part of a model that reads pictures, and a quantizer's statistics.
+  // Other files come as GGUF too: the part of a model that reads pictures, and a quantizer's
+  // statistics.
   return name.ends_with(".gguf") && !name.starts_with("mmproj") &&
          name.find("imatrix") == std::string::npos;
 }

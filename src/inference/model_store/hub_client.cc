@@ -138,7 +138,8 @@ Result<bool> PartReceiver::begin(const std::vector<HttpHead>& heads) {
     return other_file("it answers " + std::to_string(head.status) + " with the range " +
                       in_quotes(head.field("content-range")));
   }
-  // What is here is not a beginning of what is there. The next attempt asks for all of it.
+  // The local part is not a beginning of the file on the server. The next attempt asks for all of
+  // it.
   TRY(begin_anew());
   return Error(ErrorCode::Unavailable,
                printable(file_.path) + ": the server does not go on where the first part ended");

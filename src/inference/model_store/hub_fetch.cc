@@ -59,7 +59,7 @@ class FileFetch {
   bool was_continued_ = false;
 };
 
-// It was checked before it got this name.
+// The file was checked before it got this name.
 Result<FetchedFile> FileFetch::found_whole() {
   if (file_.sha256.empty()) {
     const std::string sha256 = TRY(digest_file(whole_path_, watched_));

@@ -1,14 +1,15 @@
 #pragma once
 // fetch_from_hub: brings the files of a chosen model into its part folder, whole and checked.
 //
-// Each file is continued where an earlier attempt ended, by the digest that its part is named after. A
-// connection that breaks is tried again while bytes still come. A digest that is wrong after a part was
-// continued makes the file begin anew, once; otherwise the part is deleted, since no byte of it is known
-// to be right.
+// Each file is continued where an earlier attempt ended, by the digest that its part is named
+// after. A connection that breaks is tried again while bytes still come. A digest that is wrong
+// after a part was continued makes the file begin anew, once; otherwise the part is deleted, since
+// no byte of it is known to be right.
 //
 // Thread   any, but not the engine's.
-// Errors   those of HubClient; Corrupted with both digests; Io if the disk is full, before the first byte
-//          where that can be known; Cancelled. What has come stays in the part folder, except as said.
+// Errors   those of HubClient; Corrupted with both digests; Io if the disk is full, before the
+//          first byte where that can be known; Cancelled. What has come stays in the part folder,
+//          except as said.
 #include <chrono>
 #include <functional>
 #include <string>
@@ -30,7 +31,7 @@ struct HubFetchOptions {
   std::function<Result<void>(const HubFile& file, const std::string& path)> on_whole;
 };
 
-// Where a whole file lies, and the SHA-256 that was computed of its bytes.
+// The path of a whole file, and the SHA-256 that was computed of its bytes.
 struct FetchedFile {
   std::string path;
   std::string sha256;

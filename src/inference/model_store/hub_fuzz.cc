@@ -1,6 +1,6 @@
-// What a user and a hub write, by the first byte: a reference of a model, a revision, a list of files
-// from which a model is chosen, and the head of an answer. Each gives an error or a value that holds
-// what its header promises.
+// Random texts of a user and of a hub. The first byte chooses the kind: a reference of a model, a
+// revision, a list of files from which a model is chosen, or the head of an answer. Each gives an
+// error or a value that holds the promises of its header.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// What a hub says of a repository: its commit and its files. The texts come from outside.
+// A hub's description of a repository: its commit and its files. The texts come from outside.
 //
 // Thread   any; no state.
 // Errors   Corrupted names the text and what is wrong in it; TooLarge beyond the limits.
@@ -21,7 +21,7 @@ struct HubFile {
   std::string sha256 = {};    // In hexadecimal; empty for a file that is stored in git itself.
   std::string git_blob = {};  // SHA-1 as git computes it; of an LFS file that of its pointer.
 
-  // What its bytes must have: the stronger of the two. Empty if the hub gives none.
+  // The digest that its bytes must have: the stronger of the two. Empty if the hub gives none.
   const std::string& digest() const { return sha256.empty() ? git_blob : sha256; }
 };
 

@@ -125,7 +125,7 @@ TEST(HubAnswer, ARefusalSaysTheCauseAndWhatToDo) {
   expect(refused(418, {}), {"io: ", "418"});
   // A limit that cuts a character in two leaves text.
   expect(refused(404, {{"x-error-message", std::string(299, 'a') + "\xc3\xa9"}}), {"aaa\\xc3"});
-  // What the hub writes does not drive a terminal.
+  // The hub's text does not drive a terminal.
   EXPECT_EQ(refused(404, {{"x-error-message", "\x1b[2J"}}).find('\x1b'), std::string::npos);
 }
 

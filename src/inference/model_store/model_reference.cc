@@ -39,7 +39,7 @@ bool is_letter_of_name(char each) {
          (each >= '0' && each <= '9') || each == '.' || each == '_' || each == '-';
 }
 
-// Of a user, a repository, a revision or a quantization.
+// Whether it is a valid name of a user, a repository, a revision or a quantization.
 bool is_plain_name(std::string_view text) {
   return !text.empty() && text.size() <= kPartBytesMax && text.front() != '.' &&
          text.front() != '-' && std::ranges::all_of(text, is_letter_of_name);
@@ -76,7 +76,7 @@ class Reader {
       return wrong("it is longer than " + std::to_string(kReferenceBytesMax) + " bytes");
     }
     std::string rest = text_.substr(prefix->size());
-    // What a browser shows has a query and escapes.
+    // An address from a browser has a query and escapes.
     if (prefix->find("://") != std::string_view::npos && !prefix->starts_with("hf")) {
       rest.resize(std::min(rest.find_first_of("?#"), rest.size()));
       is_page_ = true;

@@ -40,7 +40,7 @@ struct SourceFile {
   std::string name;
 };
 
-// Where `path` is a shard of a model in several.
+// Whether `path` is a shard of a model in several.
 std::optional<ShardName> find_shard(const fs::path& path) {
   std::error_code code;
   const std::optional<ShardName> shard = parse_shard_name(path.string());
@@ -128,8 +128,8 @@ Result<void> download_model(const std::string& url, const std::string& name,
   return {};
 }
 
-// What open_model() takes for a model in the store: a folder without config.json holds shards, and
-// stands for the first.
+// The path that open_model() takes for a model in the store. A folder without config.json holds
+// shards, and stands for the first.
 std::string path_to_open(const fs::path& entry) {
   std::error_code code;
   if (!fs::is_directory(entry, code) || fs::exists(entry / "config.json", code)) return entry;
@@ -140,8 +140,8 @@ std::string path_to_open(const fs::path& entry) {
   return entry;
 }
 
-// The digests of a model's files as sha256sum writes them, with the names they will have. Those that
-// are not in `known` are computed.
+// The digests of a model's files as sha256sum writes them, with the names they will have. Those
+// that are not in `known` are computed.
 Result<std::string> make_record(const fs::path& model, const std::string& stored_name,
                                 const std::map<std::string, std::string>& known) {
   const Progress silent;

@@ -2,14 +2,14 @@
 // ModelStore: the models of this user, by name, in the folder models/ of the data folder.
 //
 // A model NAME is models/NAME.gguf, a folder models/NAME/ with config.json and safetensors, or such
-// a folder with all shards of a GGUF model. models/NAME.sha256 records the digest of each of its
-// files, as sha256sum writes and checks them.
+// a folder with all shards of a GGUF model. The file models/NAME.sha256 records the digest of each
+// of its files, as sha256sum writes and checks them.
 //
-// Owns     what lies in models/. A model appears and disappears whole, by a rename. What a hub has sent
-//          of a model that is not whole yet stays in models/.fetch.NAME/ (part_files.h).
+// Owns     the content of models/. A model appears and disappears whole, by a rename. The parts of
+//          a model that a hub has sent so far stay in models/.fetch.NAME/ (part_files.h).
 // Thread   any but the engine's: everything here may block on a disk or on the network.
 // Errors   NotFound names the model and says how to get one; AlreadyExists; Corrupted from verify
-//          and for files that are not a model; Io; what download() and fetch_from_hub() give.
+//          and for files that are not a model; Io; the errors of download() and fetch_from_hub().
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -37,7 +37,7 @@ struct StoredModel {
 
 enum class AddMode : std::uint8_t { Copy, Link };  // Link: a symbolic link to where it lies.
 
-// What a hub is about to send.
+// The files that a hub is about to send.
 struct HubPlan {
   std::string name;    // What the model will be called.
   std::string source;  // The reference, and the hub if it is not the usual one.
@@ -71,12 +71,13 @@ class ModelStore final {
   // The path of a model: a name in the store, or any path that exists. Empty: the default model.
   Result<std::string> resolve(const std::string& name_or_path) const;
 
-  // From the name of a known model (known_models.h), a model of a hub (model_reference.h), a GGUF
-  // file, any shard of a GGUF model, a folder, or the URL of a GGUF file or shard (file, http, https).
-  // A name is not taken for a file: "./NAME" is. add() refuses what open_model() does not accept.
+  // Adds a model. The source is the name of a known model (known_models.h), a model of a hub
+  // (model_reference.h), or a path or URL (file, http, https). A path is a GGUF file, any shard of
+  // a GGUF model, or a folder; a URL is a GGUF file or shard. A name is not treated as a file:
+  // "./NAME" is. add() refuses what open_model() does not accept.
   Result<StoredModel> add(const std::string& source, const AddOptions& options) const;
 
-  // What a hub has sent of a model that is not whole goes too.
+  // Removes the model, and the parts that a hub has sent so far.
   Result<void> remove(const std::string& name) const;
 
   // Reads every byte and compares digests with the record. Corrupted names the file.
@@ -91,7 +92,8 @@ class ModelStore final {
   Result<StoredModel> add_chosen(const HubClient& hub, const ModelReference& reference,
                                  const ChosenModel& model, const AddOptions& options) const;
   Result<void> check_free(const std::string& name) const;
-  // Checks the model at `path` and gives it its name. SHA-256 by name of its files, as far as known.
+  // Checks the model at `path` and gives it its name. SHA-256 by name of its files, as far as
+  // known.
   using Digests = std::map<std::string, std::string>;
   Result<StoredModel> keep(const std::string& path, const std::string& name, const WorkFolder& work,
                            const Digests& digests) const;

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::uint64_t kConfigBytesMax = 16 << 20;
 
-// What the hub knows of the architecture saves fetching what this build cannot run.
+// Checks the architecture that the hub gives, before files are fetched that this build cannot run.
 Result<void> check_architecture(const HubRevision& revision, const ChosenModel& model,
                                 const ModelReference& reference) {
   // "clip" is that of a part that reads pictures, which lies beside the model.
@@ -119,7 +119,7 @@ Result<StoredModel> ModelStore::add_chosen(const HubClient& hub, const ModelRefe
   Result<std::vector<FetchedFile>> done =
       fetch_from_hub(hub, reference, model, parts, fetch_options);
   if (!done.ok()) {
-    // Of no use to another attempt. A leftover is hidden from list().
+    // The parts are of no use to another attempt. A leftover is hidden from list().
     const bool is_useless = done.error().code() == ErrorCode::NotSupported;
     (void)(is_useless ? parts.remove() : parts.remove_if_empty());
     return std::move(done).take_error();

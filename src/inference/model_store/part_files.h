@@ -1,13 +1,14 @@
 #pragma once
-// Files that are still being fetched, and those that are whole while others of their model are not.
+// Files that are still being fetched, and those that are whole while other files of their model are
+// not.
 //
-// They lie in models/.fetch.NAME/, which no list of models shows. A file is named after the digest that
-// its bytes must have, DIGEST.part, so that bytes of another version are never continued. When it is
-// whole and its digest is right, it becomes DIGEST.whole. It gets the name that a model's file has in the
-// store only together with all others of its model.
+// They lie in models/.fetch.NAME/, which no list of models shows. A file is named after the digest
+// that its bytes must have, DIGEST.part, so that bytes of another version are never continued. When
+// it is whole and its digest is right, it becomes DIGEST.whole. It gets its name in the store only
+// together with all other files of its model.
 //
 // Thread   any but the engine's. The folder is locked: one process at a time fetches a model.
-// Errors   Io with the path; Unavailable if another process fetches this model; Cancelled.
+// Errors   Io with the path; Unavailable if another process fetches this model; `Cancelled`.
 #include <cstdint>
 #include <string>
 #include <utility>

@@ -1,8 +1,9 @@
 #pragma once
-// The steps on the disk of which the model store is made: a folder for work, copies, digests, moves.
+// The steps on the disk of which the model store is made: a folder for work, copies, digests,
+// moves.
 //
 // Thread   any but the engine's: each step may block on a disk.
-// Errors   Io and NotFound with the path; Cancelled when the progress says so.
+// Errors   Io and NotFound with the path; `Cancelled` when the progress says so.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

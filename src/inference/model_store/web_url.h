@@ -16,7 +16,8 @@ class WebUrl final {
  public:
   static Result<WebUrl> parse(const std::string& text);
 
-  // Where a `Location` of an answer from here leads. It never leads from https to http.
+  // The address that a `Location` of an answer from here leads to. It never leads from https to
+  // http.
   Result<WebUrl> follow(const std::string& location) const;
 
   const std::string& text() const { return text_; }

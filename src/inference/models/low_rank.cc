@@ -20,7 +20,7 @@ struct RowRange {
   std::uint32_t count() const { return static_cast<std::uint32_t>(end - begin); }
 };
 
-// Which of the rows that an adapter acts on lie in [first, first + count).
+// The range of the adapter's rows that lie in [first, first + count).
 RowRange rows_in(const AdapterRows& of, std::uint32_t first, std::uint32_t count) {
   const auto begin = std::ranges::lower_bound(of.rows, first);
   const auto end = std::lower_bound(begin, of.rows.end(), first + count);

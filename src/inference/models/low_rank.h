@@ -1,11 +1,11 @@
 #pragma once
-// What adapters add to the projections of a forward pass: y + s * B (A x), beside the base's
-// matrices.
+// LowRankInput, shrink() and expand() add adapters to a forward pass: y + s * B (A x), where y is
+// the product with the base's matrices.
 //
-// Two steps for each input of a layer. shrink() makes t = s * A x for all rows that an adapter acts
-// on, as a phase of its own; expand() adds B t inside of the tiles that make y, so that it needs no
-// further barrier. Adapters follow one another by digest, which is the order of every set: a row's
-// sum does not depend on the sets of other rows. A plan without adapters never comes here.
+// Each input of a layer takes two steps. First shrink() makes t = s * A x for all rows that an
+// adapter acts on, as a phase of its own. Then expand() adds B t inside of the tiles that make y,
+// and so needs no further barrier. Adapters follow one another by digest, which is the order of every set: a
+// row's sum does not depend on the sets of other rows. A plan without adapters never comes here.
 //
 // Thread   shrink() by every worker of a job; expand() by the worker that has the tile.
 #include <cstdint>
@@ -28,7 +28,7 @@ struct LowRankInput {
 void shrink(Worker& worker, const KernelTable& kernels, const ForwardPlan& plan,
             const LowRankInput& input, const float* x, std::size_t x_stride);
 
-// What a tile of the product with the base's matrix has made.
+// The output of a tile of the product with the base's matrix.
 struct LowRankTile {
   std::uint32_t projection = 0;  // Index into LowRankInput::projections.
   std::uint32_t output_begin = 0;

@@ -40,7 +40,7 @@ struct ModelWeights {
                                    std::uint32_t thread_count, const LoadProgress& progress = {});
 };
 
-// What layers above may know, from the files' own words.
+// The description of the model for the layers above, from the files' own texts.
 ModelInfo model_info(const ModelWeights& weights);
 
 }  // namespace quire::inference

@@ -229,8 +229,9 @@ const std::byte* Transformer::prepare_rows(Worker& worker, const Operand& operan
   return prepared_;
 }
 
-// Where the norms of rows are kept as F32 for adapters: this worker's own if each worker prepares
-// all rows, else in the memory of project(), which runs later. Null if no adapter acts.
+// The place where the norms of rows are kept as F32 for adapters. If each worker prepares all rows,
+// it is this worker's own; else it is the memory of project(), which runs later. Null if no adapter
+// acts.
 float* Transformer::normed_of(Worker& worker, const ForwardPlan& plan,
                               std::uint32_t row_count) const {
   if (plan.adapters.empty()) return nullptr;
@@ -330,7 +331,7 @@ void Transformer::attention_input(Worker& worker, const ForwardPlan& plan, std::
   });
 }
 
-// What all tasks of a kv head have in common; query and output of its query head `group`.
+// The common part of all tasks of a kv head; query and output of its query head `group`.
 AttentionTask Transformer::attention_task(std::uint32_t layer, std::uint32_t head,
                                           std::uint32_t group, std::uint32_t group_count) const {
   const std::uint32_t query_head = head * (spec_->head_count / spec_->kv_head_count) + group;
@@ -381,8 +382,8 @@ void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t 
   const std::uint32_t heads = spec_->kv_head_count;
   const std::uint32_t parts = divide_up(groups, kGroupsMax);
   const std::uint32_t task_count = chunk_count * heads * parts;
-  // Of few tasks, those that do not divide evenly are split by query head: their keys are read
-  // again for each, but all workers share them.
+  // If there are few tasks, those that do not divide evenly are split by query head: their keys are
+  // read again for each, but all workers share them.
   const std::uint32_t odd = task_count < 4 * worker.count() ? task_count % worker.count() : 0;
   const std::uint32_t whole = task_count - odd;
   const std::uint32_t groups_per_part = divide_up(groups, parts);

@@ -71,7 +71,7 @@ void WorkerPool::start(Function function, const void* context) {
   job_number_.notify_all();
   Worker worker(*this, 0);
   function(context, worker);
-  worker.barrier();  // Nobody looks at the job, or its memory, after this.
+  worker.barrier();  // The job and its memory are not used after this.
 }
 
 void WorkerPool::settle(std::uint32_t index) const {

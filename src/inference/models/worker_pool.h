@@ -2,9 +2,9 @@
 // WorkerPool: a fixed team of threads that run one job together, in phases.
 //
 // The caller of run() is worker 0. In a job, workers claim tiles of a phase from one counter and
-// meet at a barrier; who waits spins for about 50 us and then sleeps, so that a phase of tens of
-// microseconds costs no system call and an idle pool costs nothing. The threads take short turns
-// (base/thread_schedule.h), since all wait for one that does not run.
+// meet at a barrier. A waiting worker spins for about 50 us and then sleeps. So a phase of tens of
+// microseconds costs no system call, and an idle pool costs nothing. The threads take short turns
+// (base/thread_schedule.h), because all wait for one that does not run.
 //
 // Owns     the threads.
 // Thread   run() from one thread at a time. Worker is used by the job's threads, each its own.
@@ -23,8 +23,8 @@ class Worker {
   std::uint32_t index() const { return index_; }
   std::uint32_t count() const;
 
-  // Calls work(tile) for each of `tile_count` tiles, on whoever claims it, then waits for all.
-  // Every worker calls every phase, in one order.
+  // Calls work(tile) for each of `tile_count` tiles, on the worker that claims it, then waits for
+  // all. Every worker calls every phase, in one order.
   template <typename Work>
   void phase(std::uint32_t tile_count, const Work& work) {
     for (std::uint32_t tile; (tile = claim()) < tile_count;) work(tile);

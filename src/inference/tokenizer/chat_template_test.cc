@@ -130,7 +130,7 @@ TEST(EncodeChat, RandomPiecesOfTokensNeverBecomeOne) {
   }
 }
 
-// What a template does to a text that looks like a token must not depend on the cutting later.
+// The effect of a template on a text that looks like a token must not depend on the cutting later.
 TEST(EncodeChat, TheIdsSpellTheTextOfApplyChatTemplate) {
   const std::vector<std::string> transforming = {
       "{{ messages[0].content.split('</s>')[-1] }}|{{ messages[0].content.split('<|im_end|>') }}",

@@ -21,7 +21,7 @@ struct BytePairParts {
 
 Result<std::unique_ptr<PlainEncoder>> make_byte_pair_encoder(const BytePairParts& parts);
 
-// What a tokenizer.json says besides how to encode.
+// The content of a tokenizer.json in addition to its encoder.
 struct JsonTokenizer {
   std::unique_ptr<PlainEncoder> encoder;
   Vocabulary vocabulary;

@@ -21,7 +21,7 @@ TokenType type_of(const TokenizerParts& parts, std::size_t id) {
   return parts.token_types.empty() ? TokenType::Normal : TokenType(parts.token_types[id]);
 }
 
-// What only templates and models may write, never a text by being merged to it.
+// Tokens that only templates and models may write. A text never becomes one by merging.
 bool is_control(const TokenizerParts& parts, std::size_t id) {
   const TokenType type = type_of(parts, id);
   return type == TokenType::Control || type == TokenType::Unknown;

@@ -22,7 +22,7 @@ std::vector<std::string> guarded_texts(const ModelCodecParts& parts) {
   return texts;
 }
 
-// Those of `offsets` that lie in a part of the text, counted from where it begins.
+// The `offsets` that lie in a part of the text, counted from where it begins.
 std::vector<std::size_t> offsets_inside(std::span<const std::size_t> offsets,
                                         const TextPiece& piece) {
   std::vector<std::size_t> inside;

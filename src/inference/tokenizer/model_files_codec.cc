@@ -49,7 +49,7 @@ Result<std::vector<ChatTemplateSource>> named_templates(const GgufMetadata& meta
   return sources;
 }
 
-// Of the post-processor, which names its tokens by ids of its own.
+// Checks the tokens of the post-processor, which names them by ids of its own.
 Result<void> check_prefix(const JsonTokenizer& tokenizer) {
   for (const TokenId token : tokenizer.prefix) {
     const auto id = static_cast<std::uint32_t>(token);

@@ -25,7 +25,7 @@ class PlainEncoder {
  public:
   virtual ~PlainEncoder() = default;
 
-  // What has no normalizer is never asked to normalize.
+  // An encoder without a normalizer is never asked to normalize.
   virtual bool has_normalizer() const { return false; }
   virtual Result<NormalizedText> normalize(std::string_view text, bool) const {
     return NormalizedText{.text = std::string(text), .origins = {}};

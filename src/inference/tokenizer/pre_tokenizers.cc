@@ -1,7 +1,7 @@
-// Tables: the patterns, and which names ask for which. A file's name stands for what llama.cpp does
-// with it, so the patterns are llama.cpp's, with what its own engine makes of them written out:
-// "\s" takes all white space and no other class takes any beyond ASCII, "[0-9]" is what its "\d"
-// takes, its categories of letters are all "\p{L}", and letters beyond ASCII have no case.
+// Tables of the patterns, and of the names that ask for them. A name in a file means what llama.cpp
+// does with it, so the patterns are llama.cpp's. The behavior of its own engine is written out.
+// "\s" takes all white space, and no other class takes any beyond ASCII. Its "\d" is "[0-9]", its
+// categories of letters are all "\p{L}", and letters beyond ASCII have no case.
 // tests/golden/make_pre_tokenizer_goldens.py makes the answers that tokenizer_golden_test.cc
 // compares with.
 #include "inference/tokenizer/pre_tokenizers.h"
@@ -130,7 +130,7 @@ constexpr std::string_view kDefault[] = {R"re([\p{P}\$\+<=>\^~\|]+)re", QUIRE_GP
 #undef QUIRE_CONTRACTION
 #undef QUIRE_HAN
 
-// What a name asks for besides its patterns.
+// Properties that a name asks for in addition to its patterns.
 enum Extras : std::uint32_t {
   kIgnoresMerges = 1,    // A word that is a token is that token.
   kAddsBos = 2,          // If the file does not say.

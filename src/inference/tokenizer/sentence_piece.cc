@@ -40,7 +40,7 @@ struct SentencePiece::Candidate {
   float score = 0.0f;
   std::int32_t left = 0;
   std::int32_t right = 0;
-  std::uint32_t bytes = 0;  // Of both when proposed: tells whether it is still so.
+  std::uint32_t bytes = 0;  // Of both when proposed: shows whether it is still so.
 
   bool operator<(const Candidate& other) const {
     return score != other.score ? score < other.score : left > other.left;

@@ -1,14 +1,14 @@
 #pragma once
-// SentencePiece: BPE by score, as GGUF's tokenizer model "llama" describes it. Of all neighbours
-// whose joined text is a token, the pair with the highest score (the leftmost of equals) is joined
-// first; a character that is no token becomes its bytes' tokens.
+// SentencePiece: BPE by score, as GGUF's tokenizer model "llama" describes it. Among adjacent
+// tokens whose joined text is a token, the pair with the highest score (the leftmost of equals) is
+// joined first. A character that is not a token becomes its bytes' tokens.
 //
 // Owns     the texts of all tokens. Built once, then immutable.
 // Thread   any.
 // Errors   create: InvalidArgument for scores that cannot be ordered. encode: InvalidArgument when
 //          a character has neither a token nor byte tokens and there is no token for the unknown.
 //
-// Cost     O(n log n) for n bytes of text: a queue of candidate pairs, each bounded by the longest
+// Cost     O(n log n) for n bytes of text: a queue of candidate pairs, each limited by the longest
 //          token.
 #include <array>
 #include <string>

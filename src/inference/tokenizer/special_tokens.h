@@ -22,7 +22,7 @@
 
 namespace quire::inference {
 
-// Bounds the work at each byte of a text.
+// Limits the work at each byte of a text.
 inline constexpr std::size_t kSpecialTokenBytesMax = 1024;
 
 struct SpecialToken {
@@ -59,8 +59,8 @@ class SpecialTokens final {
     bool parse_guarded = true;
     // Ascending; a guarded token that covers one of these bytes is not one.
     std::span<const std::size_t> shielded_offsets;
-    // The text is a rendered chat. In what a normalizer made of it, a guarded token must also stand
-    // there as it is written: a normalizer can make "<" of a character that nobody shielded.
+    // The text is a rendered chat. In normalized text, a guarded token must also stand there as it
+    // is written: a normalizer can make "<" of a character that was not shielded.
     bool is_chat = false;
     // With `is_chat`, for normalized text: what `shielded_offsets` counts in.
     const Origins* origins = nullptr;

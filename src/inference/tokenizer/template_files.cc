@@ -31,7 +31,7 @@ std::optional<std::string> token_text(const Json& value) {
   return content->get<std::string>();
 }
 
-// Tokens that a tokenizer class has where no file names others.
+// Default tokens of a tokenizer class, if no file names any.
 struct ClassTokens {
   std::string_view name;  // Without "Fast".
   std::string_view bos, eos, unk, pad;

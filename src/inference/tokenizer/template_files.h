@@ -1,6 +1,6 @@
 #pragma once
-// What the files of a model say about its chat templates: their sources by name, and the special
-// tokens that they use as variables. The rules are those of `transformers`.
+// The chat templates in the files of a model: their sources by name, and the special tokens that
+// they use as variables. The rules are those of `transformers`.
 //
 // Thread   any; no state.
 // Errors   InvalidArgument naming the file and the entry.

@@ -1,5 +1,6 @@
 #pragma once
-// What a tokenizer is made of, as plain values, and how a TextCodec is made of it.
+// TokenizerParts are the parts of a tokenizer, as plain values. make_text_codec() makes a TextCodec
+// of them.
 //
 // Thread   any. A codec is immutable; loading 150,000 tokens takes well under a second.
 // Errors   InvalidArgument for parts that contradict themselves (ids out of range, duplicate

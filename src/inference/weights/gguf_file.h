@@ -1,9 +1,9 @@
 #pragma once
 // GgufFile: the metadata and the tensor directory of a GGUF file (version 2 or 3, little endian).
 //
-// Files are hostile: every count, length, offset and type is checked before it is used, nothing is
-// allocated beyond what the rest of the file could hold, and an error names the field and its byte
-// offset. Tensor bytes are not read here.
+// Files are hostile: every count, length, offset and type is checked before it is used. No more is
+// allocated than the rest of the file could hold. An error names the field and its byte offset.
+// Tensor bytes are not read here.
 //
 // Thread   any; nothing changes after parse().
 // Errors   Corrupted for a file that contradicts itself; NotSupported for versions and number

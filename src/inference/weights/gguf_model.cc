@@ -175,8 +175,9 @@ Result<void> read_special_tokens(const GgufMetadata& metadata, ModelSpec& spec) 
   return {};
 }
 
-// What llama.cpp reads for every architecture and this body lacks. Keys that it reads for other
-// architectures alone, such as attention.sliding_window and granite's scales, mean nothing here.
+// Refuses keys that llama.cpp reads for every architecture and that this body lacks. Keys that it
+// reads for other architectures alone, such as attention.sliding_window and granite's scales, have
+// no effect here.
 Result<void> refuse_unsupported(const GgufFile& file, const std::string& prefix) {
   const GgufMetadata& metadata = *file.metadata;
   const auto refusal = [&](const std::string& key, const std::string& value,

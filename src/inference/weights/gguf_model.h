@@ -1,5 +1,5 @@
 #pragma once
-// What a parsed GGUF file says of a model: its spec and its tensors.
+// Reads the spec and the tensors of a model from a parsed GGUF file.
 #include <string_view>
 #include <vector>
 

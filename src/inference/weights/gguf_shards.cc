@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kEnding = ".gguf";
 constexpr std::size_t kNumberDigits = 5;
 
-// What a file says of its place among the shards.
+// The place of a file among the shards, by its own metadata.
 struct Split {
   std::uint32_t index = 0;                    // split.no, from 0.
   std::uint32_t count = 0;                    // split.count: 0 or 1 for a whole model.
@@ -197,7 +197,7 @@ Result<GgufFile> open_shard(const ShardName& name, std::uint32_t number, const O
   return GgufFile::parse(std::move(source).take());
 }
 
-// Which file holds each tensor.
+// The file that holds each tensor.
 using Holders = std::unordered_map<std::string, const ByteSource*>;
 
 Result<void> take_tensors(GgufFile& shard, GgufFile& whole, Holders& holders) {

@@ -22,7 +22,7 @@ namespace quire::inference {
 
 inline constexpr std::uint32_t kGgufShardCountMax = 512;  // Each is an open file.
 
-// What the name of a shard says. `stem` is the path up to the "-" before the numbers.
+// The parts of a shard's name. `stem` is the path up to the "-" before the numbers.
 struct ShardName {
   std::string stem;
   std::uint32_t number = 1;  // From 1 to count.

@@ -282,7 +282,8 @@ TEST_F(HostileGguf, RefusesArchitecturesAndScalingsByName) {
   expect_refused(partial.build(), ErrorCode::NotSupported, "rope.dimension_count is 8");
 }
 
-// What llama.cpp does with each pair of type and factor: load_hparams of its llama-model.cpp.
+// The table has what llama.cpp does with each pair of type and factor: load_hparams of its
+// llama-model.cpp.
 TEST_F(HostileGguf, ReadsLinearScalingAsLlamaCppDoes) {
   struct Case {
     const char* type;

@@ -25,7 +25,7 @@ Result<Json> parse_object(const std::string& text, const std::string& where) {
 }
 
 // The four configurations of transformers that this body computes. Each reads some members and
-// ignores the rest, such as a sliding_window that an older version of a file left behind.
+// ignores the rest, such as a sliding_window that an older version of a file left.
 enum class Family : std::uint8_t { Llama, Mistral, Qwen2, Qwen3 };
 
 // Values of transformers' configuration classes where config.json has none.
@@ -49,7 +49,7 @@ const char* architecture_of(Family family) {
   return family == Family::Qwen3 ? "qwen3" : "llama";
 }
 
-// Where config.json has no head_dim.
+// The default if config.json has no head_dim.
 std::uint32_t default_head_dim(Family family, const ModelSpec& spec, std::uint32_t norm_width) {
   if (family == Family::Qwen3) return norm_width != 0 ? norm_width : kHeadDimOfQwen3;
   return spec.embedding_width / spec.head_count;
@@ -227,7 +227,7 @@ Result<void> read_rope(const JsonObject& config, ModelSpec& spec) {
   return read_scaling(*rope, spec);
 }
 
-// eos_token_id is a number in some files and a list in others.
+// Adds the ids of eos_token_id, which is a number in some files and a list in other files.
 Result<void> add_ids(const JsonObject& object, const char* key, std::vector<std::uint32_t>& ids) {
   const Json* value = object.find(key);
   if (value == nullptr) return {};

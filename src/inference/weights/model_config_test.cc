@@ -173,7 +173,7 @@ TEST(ModelConfig, KeepsQwensWindowOffUnlessItIsSwitchedOn) {
   EXPECT_EQ(parse(qwen).value().sliding_window, 32u);
 }
 
-// What transformers does with a member that its class for the architecture does not have.
+// Members that the class of an architecture does not have are ignored, as in transformers.
 TEST(ModelConfig, IgnoresMembersThatTheArchitectureDoesNotRead) {
   const ModelSpec plain = parse(golden_config("tiny_llama/config.json")).value();
   for (const json& leftover :

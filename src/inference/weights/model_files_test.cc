@@ -147,7 +147,7 @@ TEST(ModelFiles, SaysThatAFileIsEmpty) {
   std::remove(path.c_str());
 }
 
-// Where the head differs from the embedding, transformers does not tie them either.
+// If the head differs from the embedding, transformers does not tie them either.
 TEST(ModelFiles, TakesTheHeadOfAFileThatCallsItselfTied) {
   const std::string folder = testing::TempDir() + "quire_tied_" + std::to_string(getpid());
   std::filesystem::create_directories(folder);

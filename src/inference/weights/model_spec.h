@@ -47,7 +47,7 @@ struct ModelSpec {
   Result<void> validate() const;
 };
 
-// What lies beyond a float becomes infinity, which validate() refuses.
+// A value beyond a float becomes infinity, which validate() refuses.
 float narrowed(double value);
 
 // The factors of Llama 3's RoPE scaling, which published checkpoints give as four numbers and GGUF

@@ -1,8 +1,8 @@
 #pragma once
 // SafetensorsFile: the tensor directory of one safetensors file, and of a checkpoint in several.
 //
-// Files are hostile: header length, offsets, shapes and types are checked before use, tensors must
-// tile the data without gap or overlap, and an error names the field. Tensor bytes are not read.
+// Files are hostile: header length, offsets, shapes and types are checked before use. Tensors must
+// tile the data without gap or overlap. An error names the field. Tensor bytes are not read.
 //
 // Thread   any; nothing changes after parsing.
 // Errors   Corrupted, NotSupported (number formats), TooLarge (the limits below).

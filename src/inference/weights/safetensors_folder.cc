@@ -9,7 +9,7 @@
 namespace quire::inference {
 namespace {
 
-// Which shard holds each tensor, by the index.
+// Reads the shard that holds each tensor from the index.
 Result<std::map<std::string, std::string>> read_index(const std::string& path) {
   const std::string text = TRY(read_file(path, kSafetensorsIndexBytesMax));
   const Json json = TRY(parse_json(text, path));

@@ -140,8 +140,8 @@ void set_switches(const std::vector<StoredTensor>& tensors, TensorNaming naming,
     const RoleNames& names = kRoleNames[static_cast<std::uint32_t>(role)];
     return present.contains(tensor_name(names, naming, 0));
   };
-  // Where every model of an architecture has them, bind_tensors() is to miss those that are not
-  // there.
+  // If every model of an architecture has certain tensors, bind_tensors() must report those that
+  // are not there.
   spec.has_qk_norm = spec.architecture == "qwen3" || has(TensorRole::AttentionQNorm);
   spec.has_qkv_bias = spec.architecture == "qwen2" || has(TensorRole::AttentionQBias);
   spec.has_attention_output_bias = has(TensorRole::AttentionOutputBias);

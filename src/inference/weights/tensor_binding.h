@@ -1,8 +1,8 @@
 #pragma once
-// From the tensors of a file to the roles that the transformer body wants.
+// Binds the tensors of a file to the roles that the transformer body wants.
 //
-// GGUF and safetensors differ in names only; here their names meet the roles, every tensor that the
-// spec asks for must exist with its shape, and one that no switch of the body explains is refused
+// GGUF and safetensors differ in names only; here their names meet the roles. Every tensor that the
+// spec asks for must exist with its shape. A tensor that no switch of the body explains is refused
 // rather than left out.
 #include <cstdint>
 #include <memory>

@@ -63,8 +63,8 @@ using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)
 
 class WeightSource final {
  public:
-  // Where a tensor lies. `interleaved_head_dim` is not 0 where the file stores the rows of each
-  // head for interleaved RoPE (GGUF's llama); read() then gives them in half-split order.
+  // The place of a tensor. `interleaved_head_dim` is not 0 if the file stores the rows of each head
+  // for interleaved RoPE (GGUF's llama); read() then gives them in half-split order.
   struct Entry {
     TensorInfo info;
     std::shared_ptr<const ByteSource> source;

@@ -19,10 +19,11 @@
 namespace quire {
 
 struct SandboxOptions {
-  std::uint32_t instance_count_max = 1024;                    // At once; others queue,
+  std::uint32_t instance_count_max = 1024;                    // At once; further ones queue,
   std::uint32_t waiting_launch_count_max = 1u << 16;          // so many at most.
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;  // Of an instance.
-  // Of a compilation of what clients upload, in a process of its own. None where nobody can.
+  // The limits of compiling a client's module, in a process of its own. None if no client can
+  // upload one.
   std::optional<sandbox::CompileLimits> compile = {};
   bool traps_tell_lines = false;          // Of modules built with --debug; for the user's own.
   bool has_quick_compiler = true;         // Winch, for the first launches of what clients upload.

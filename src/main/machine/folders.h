@@ -20,8 +20,8 @@ inline std::string cache_folder() {
   return home.empty() ? "" : home + "/.cache/quire";
 }
 
-// Of the runtimes of scripts (application/sandbox/script_runtimes.h): $QUIRE_RUNTIMES, else beside
-// the executable as installed, else as built.
+// The folder of the runtimes of scripts (application/sandbox/script_runtimes.h): $QUIRE_RUNTIMES,
+// else beside the executable as installed, else as built.
 inline std::string runtimes_folder() {
   namespace fs = std::filesystem;
   const char* given = std::getenv("QUIRE_RUNTIMES");

@@ -34,10 +34,10 @@ class HostContext {
   Result<control::ContextCounters> flush();
   Result<control::ContextCounters> rewind(std::uint32_t length);
   Result<control::ContextCounters> drop_range(std::uint32_t begin, std::uint32_t end);
-  // The logits behind the last token.
+  // The logits after the last token.
   Result<std::vector<float>> logits();
 
-  // One step: computes what is queued and gives the most probable token behind it, which is not
+  // One step: computes what is queued and gives the most probable next token, which is not
   // appended. finish_step() waits for it; step_key() is what HostLoop::wait_any() waits for.
   void begin_step();
   HostLoop::Key step_key() const { return {instance_->id(), distribution_}; }

@@ -94,7 +94,8 @@ Result<std::string> HostGenerator::finish_step() {
   return shown;
 }
 
-// What the rules leave of the tokens; the others, and one that stops, go from the context again.
+// Takes the tokens that the stop rules leave. The rest, and a token that stops, are removed from
+// the context.
 Result<std::string> HostGenerator::take(const control::Draws& draws) {
   std::string shown;
   std::uint32_t kept = 0;

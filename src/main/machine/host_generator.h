@@ -26,7 +26,7 @@ class HostGenerator {
   HostGenerator(HostLoop& loop, const inference::TextCodec& codec,
                 const control::ModelDescription& model);
 
-  // Queues tokens behind what the context holds. Nothing is computed yet.
+  // Queues tokens after those of the context. Nothing is computed yet.
   Result<void> append(const std::vector<std::uint32_t>& tokens);
 
   // Tokens appended from now on are of these adapters; null: of none.

@@ -7,7 +7,7 @@
 namespace quire {
 namespace {
 
-// The longest sleep without a notification; a bound, not a period: completions notify.
+// The longest sleep without a notification; a limit, not a period: completions notify.
 constexpr std::chrono::milliseconds kSleepMax{100};
 
 }  // namespace

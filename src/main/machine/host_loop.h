@@ -1,11 +1,11 @@
 #pragma once
-// HostLoop lets the process itself be a guest: it issues Commands to the control layer as host
-// calls do, without Wasm, and turns the engine's loop while it waits. It is what the cost of
-// programmability is measured against.
+// HostLoop lets the process itself be a guest. It issues Commands to the control layer as host
+// calls do, without Wasm, and turns the engine's loop while it waits. The cost of programmability
+// is measured against it.
 //
 // Owns     the answers that came and were not asked for yet.
 // Thread   the engine thread, which here is the main thread.
-// Errors   what the control layer answers. That nobody will ever answer is a bug of ours.
+// Errors   the answers of the control layer. A future that is never answered is a bug of ours.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -65,7 +65,7 @@ class HostInstance {
   control::ObjectId new_object() { return control::ObjectId{++objects_}; }
   std::vector<control::ObjectId> new_objects(std::size_t count);
 
-  void tell(control::CommandBody body);              // Nobody waits.
+  void tell(control::CommandBody body);              // The answer is not waited for.
   control::FutureId ask(control::CommandBody body);  // wait() takes the answer.
   Result<control::AnswerBody> wait(control::FutureId future) { return loop_.wait(id_, future); }
 

@@ -52,7 +52,7 @@ std::uint32_t thread_count_of(const cli::EngineOptions& options) {
   return options.thread_count == 0 ? physical_core_count() : options.thread_count;
 }
 
-// Of one of so many models that divide the memory.
+// The options of a device that divides the memory among so many models.
 inference::DeviceOptions device_options(const cli::EngineOptions& options, std::uint32_t threads,
                                         std::size_t model_count, WalkSink* walk) {
   inference::DeviceOptions device;
@@ -177,11 +177,12 @@ Result<std::vector<std::string>> find_models(const cli::EngineOptions& options) 
 
 }  // namespace
 
-// Behind the device's workers, so that one program's slow masks do not stretch everybody's steps;
-// masks of tens of microseconds, as most are, still come in time (`quire-bench constraint`).
+// The niceness of matchers is above that of the device's workers, so that one program's slow masks
+// do not stretch the steps of all. Most masks take tens of microseconds, and still come in time
+// (`quire-bench constraint`).
 constexpr int kMatcherNiceness = 5;
-// Behind both: questions whether a text fits a grammar, and what reads a grammar's source. (The library
-// compiles in a thread that stands behind all.)
+// The niceness of jobs that fit a text to a grammar, or read a grammar's source, is above both. (The
+// library compiles in a thread that gives way to all.)
 constexpr int kGrammarNiceness = 10;
 
 // In the order of construction: each part knows only those above it. They end in reverse.

@@ -48,22 +48,23 @@ class Machine {
   const inference::ModelInfo& model_info() const;
   const inference::BackendCapabilities& device() const;
   const inference::TextCodec& text() const;
-  // Those of all models, by name.
+  // The adapters of all models, by name.
   control::AdapterRegistry& adapters();
-  // Those of the options that are of the first model, together, for verbs that generate themselves.
+  // The adapters of the first model among the options, together, for verbs that generate
+  // themselves.
   const control::AdapterSetRef& adapters_in_force() const;
   lifecycle::AnswerInbox& answers();
   Wakeup& wakeup();
   std::uint32_t thread_count() const;
   // Why there are no snapshots although the options want them; empty: there are.
   const std::optional<Error>& store_error() const;
-  // What the pool holds, and what other tiers do, to be drawn.
+  // The content of the pool and of the tiers, to be drawn.
   const control::PageCache& pages() const;
   const control::PageTiers& page_tiers() const;
   // Why tokens were computed and not found; empty unless the options want it explained.
   const control::MissLog& misses() const;
   control::TierStatistics tiers() const;
-  // What the pages of all models and the tier of the host's memory take once they are all used.
+  // The memory that the pages of all models and the tier of the host take once they are all used.
   std::uint64_t growth_bytes_max() const;
 
  private:

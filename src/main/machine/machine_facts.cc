@@ -12,7 +12,7 @@
 namespace quire {
 namespace {
 
-// The number behind `name` in a file of lines "name: 123 kB"; 0 where there is none.
+// The number after `name` in a file of lines "name: 123 kB"; 0 if there is none.
 std::uint64_t kib_field(const char* path, const std::string& name) {
   std::ifstream file(path);
   std::string line;
@@ -26,7 +26,7 @@ std::uint64_t kib_field(const char* path, const std::string& name) {
 std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
   std::ifstream file(path);
   std::uint64_t number = 0;
-  return file >> number ? number : otherwise;  // "max" is no number.
+  return file >> number ? number : otherwise;  // "max" is not a number.
 }
 
 // The least number in the files of this name in `folder` + `path` and in all folders above that, down to `folder`.

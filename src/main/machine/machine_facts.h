@@ -1,5 +1,5 @@
 #pragma once
-// What the machine has, read from the kernel's own files.
+// Facts of the machine, read from the kernel's own files.
 //
 // Thread   any.
 #include <cstdint>
@@ -17,8 +17,9 @@ std::uint32_t processor_count();
 // The smaller of the machine's memory and what the process's control group allows.
 std::uint64_t memory_bytes_total();
 std::uint64_t memory_bytes_available();
-// What the control groups of this process allow, those above its own included: version 2 (memory.max) and 1
-// (memory.limit_in_bytes). None: no limit that is less than the machine's memory. The arguments are the kernel's files.
+// The memory that the control groups of this process allow, those above its own included: version 2
+// (memory.max) and 1 (memory.limit_in_bytes). None: no limit that is less than the machine's
+// memory. The arguments are the kernel's files.
 std::optional<std::uint64_t> memory_group_bytes_max(
     const std::string& groups_file = "/proc/self/cgroup",
     const std::string& root = "/sys/fs/cgroup");

@@ -1,5 +1,5 @@
 #pragma once
-// What a model's files say, without loading the weights, and what a pool would hold of it.
+// Facts of a model from its files, without loading the weights, and the size of a pool of it.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -32,8 +32,8 @@ inference::KvFormat kv_format_of(cli::KvFormatChoice choice);
 
 Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineOptions& engine);
 
-// What the user asked for must hold a page of the model and fit the machine. `kv_memory` is this
-// model's share. InvalidArgument names the flag.
+// Checks that the pool of the options holds a page of the model and fits the machine. `kv_memory`
+// is this model's share. InvalidArgument names the flag.
 Result<void> check_pool(const std::string& model, const inference::ModelSpec& spec,
                         const cli::EngineOptions& engine, std::uint64_t kv_memory);
 

@@ -16,7 +16,7 @@ using store::StoreFile;
 Result<Digest> make_secret(store::FileSystem& files, RandomSource& random,
                            const std::string& folder, const std::string& path) {
   const std::string partial = path + ".partial";
-  // Removed first, so that the file is ours alone whoever made one of that name.
+  // The file is removed first, so that it is ours alone.
   Result<void> removed = store::remove_file(files, partial);
   if (!removed.ok() && removed.error().code() != ErrorCode::NotFound) {
     return std::move(removed).take_error();

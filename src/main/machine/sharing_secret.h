@@ -2,9 +2,9 @@
 // The secret that keys the sharing domain of each tenant. Names of saved pages depend on it, so it
 // lies in the store's folder and lasts as long as they do.
 //
-// Thread   whoever has the store open (its lock is what keeps two from making two secrets).
-// Errors   Corrupted for a file that is not 32 bytes; PermissionDenied for one that others may read
-//          or write; NotFound for one that is gone while pages named under it are there; Io.
+// Thread   the one that has the store open (its lock keeps two processes from making two secrets).
+// Errors   Corrupted for a file that is not 32 bytes; PermissionDenied for one that other users may
+//          read or write; NotFound for one that is gone while pages named under it are there; Io.
 #include <cstdint>
 #include <string>
 

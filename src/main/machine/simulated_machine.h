@@ -17,7 +17,7 @@ namespace quire {
 
 class SimulatedMachine {
  public:
-  // Of `device`, `model` and `manual` are set here.
+  // Sets `model` and `manual` of `device`.
   SimulatedMachine(inference::SimulatedBackendOptions device,
                    const control::ControllerOptions& options, const Clock& clock);
 

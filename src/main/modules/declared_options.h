@@ -1,6 +1,6 @@
 #pragma once
-// The options that a program declares: the JSON schema in its section quire.options, which the SDK's
-// OptionReader (sdk/cpp/include/quire/options.h) writes.
+// The options that a program declares: the JSON schema in its section quire.options, which the
+// SDK's OptionReader (sdk/cpp/include/quire/options.h) writes.
 //
 // Thread   any; plain values.
 // Errors   InvalidArgument says what is wrong, and with which option.
@@ -32,7 +32,7 @@ using DeclaredOptions = std::vector<DeclaredOption>;
 
 Result<DeclaredOptions> parse_declared_options(std::string_view json);
 
-// What a module declares; nothing if it has no such section.
+// The declaration of a module; nothing if it has no such section.
 Result<std::optional<DeclaredOptions>> declared_options_of(std::string_view wasm);
 
 // A line, or as many as it takes, for each option. Ends with a newline.

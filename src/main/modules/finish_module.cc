@@ -42,7 +42,7 @@ Result<bool> exports_function(const std::vector<ModuleSection>& sections, std::s
   return false;
 }
 
-// What the program declares, as it returns it; an Error says why that could not be had.
+// Calls the program for its declaration; an Error says why there is none.
 Result<std::optional<std::string>> exported_options(std::string_view wasm,
                                                     const std::vector<ModuleSection>& sections) {
   if (!TRY(exports_function(sections, kOptionsExport))) return std::optional<std::string>();

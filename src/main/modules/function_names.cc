@@ -21,7 +21,8 @@ constexpr std::uint8_t kFunctionNames = 1;  // The subsection of a section "name
 // A longer symbol is not demangled: the demangler's time grows faster than the name does.
 constexpr std::size_t kSymbolBytesMax = 16'384;
 
-// Empty where the symbol is not the name of a C++ function. wasm-ld writes names that are demangled.
+// Empty where the symbol is not the name of a C++ function. wasm-ld writes names that are
+// demangled.
 std::string demangled(const std::string& symbol) {
   if (symbol.size() > kSymbolBytesMax) return "";
   if (!symbol.starts_with("_Z")) {
@@ -133,8 +134,8 @@ class NameShortener {
     out_ += inside.substr(0, inside.find_first_of("(#} "));
   }
 
-  // What comes before a blank is a type that the function returns; what comes after its parameters
-  // is a qualifier.
+  // A name before a blank is a type that the function returns; a name after its parameters is a
+  // qualifier.
   void take_blank() {
     ++at_;
     for (const std::string_view each : {"const", "volatile", "&&", "&"}) {
@@ -154,8 +155,8 @@ class NameShortener {
   std::string out_;
 };
 
-// "std::__dispatch" for "std::__variant_detail::__visitation::__base::__dispatch": the scopes that a
-// library reserves for itself say nothing to its users. The last name stays.
+// "std::__dispatch" for "std::__variant_detail::__visitation::__base::__dispatch": the scopes that
+// a library reserves for itself say nothing to its users. The last name stays.
 std::string without_reserved_scopes(std::string_view name) {
   std::string out;
   for (std::size_t end; (end = name.find("::")) != std::string_view::npos;) {

@@ -56,7 +56,7 @@ struct ExportEntry {
   std::uint32_t index = 0;
 };
 
-// What a started module says of itself before it starts.
+// The parts of a started module before its start.
 struct RuntimeModule {
   std::vector<ModuleSection> sections;
   std::vector<GlobalEntry> globals;
@@ -175,7 +175,8 @@ Result<void> read_exports(std::string_view content, RuntimeModule& module) {
   return {};
 }
 
-// Of the kinds that compilers of C and C++ write: active, with the numbers of functions.
+// Reads the kinds of elements that compilers of C and C++ write: active, with the numbers of
+// functions.
 Result<void> read_elements(std::string_view content) {
   constexpr std::uint32_t kPlain = 0;
   constexpr std::uint32_t kWithTable = 2;
@@ -388,8 +389,8 @@ std::string written_data(std::string_view memory) {
   return out + segments;
 }
 
-// What calls left on the stack is not part of the image. Where the stack comes first in the memory
-// (`--stack-first`), all below its pointer is that.
+// Clears the stack, because values that calls left there are not part of the image. If the stack
+// comes first in the memory (`--stack-first`), it is all below its pointer.
 void clear_stack(const RuntimeModule& module, sandbox::StartedState& state) {
   std::size_t next = 0;
   for (std::uint32_t i = 0; i < module.globals.size(); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
-// Which files a JavaScript or TypeScript source names in its imports. The text is scanned, not
-// parsed: comments, strings, templates and regular expressions are stepped over, and a string
+// Finds the files that a JavaScript or TypeScript source names in its imports. The text is scanned,
+// not parsed: comments, strings, templates and regular expressions are stepped over, and a string
 // counts where an import or export has it.
 //
 // Thread   any; plain functions. Views point into the source, which outlives them.
@@ -22,7 +22,7 @@ struct ScriptImport {
   ImportKind kind = ImportKind::Static;
 };
 
-// Those of local files: specifiers that begin with "./" or "../", or are one of "." and "..".
+// The imports of local files: specifiers that begin with "./" or "../", or are one of "." and "..".
 std::vector<ScriptImport> local_imports(std::string_view source);
 
 }  // namespace quire::modules

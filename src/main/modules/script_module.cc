@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kScriptEndings[] = {".js", ".mjs", ".ts", ".mts"};
-// What an import without an ending may mean, in this order; runtimes look in the same one.
+// The files that an import without an ending may mean, in this order; runtimes look in the same
+// one.
 constexpr const char* kTriedEndings[] = {".ts", ".js", ".mts", ".mjs", "/index.ts", "/index.js"};
 
 bool is_file(const fs::path& path) {

@@ -1,6 +1,6 @@
-// endpoint: answers HTTP requests. Its option says how: "--hold" computes the body of the request as a
-// prompt, which takes pages, sends it back and then waits for the client to leave; else the body comes
-// back after the text of --greeting.
+// endpoint answers HTTP requests. With "--hold" it computes the body of the request as a prompt,
+// which takes pages. It sends the body back and then waits for the client to leave. Without it, the
+// body comes back after the text of --greeting.
 #include "quire/quire.h"
 
 namespace {

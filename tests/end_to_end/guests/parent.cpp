@@ -1,5 +1,5 @@
-// parent: launches the program that its first argument names with the arguments behind it, and says
-// what it says and how it ended.
+// parent: launches the program that its first argument names with the further arguments. It relays
+// the output, and reports how the program ended.
 #include "quire/quire.h"
 
 namespace {

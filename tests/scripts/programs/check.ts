@@ -1,4 +1,4 @@
-// What the programs of these tests check with.
+// The checks of the programs of these tests.
 function shown(value: unknown): string {
   return typeof value === "bigint" ? `${value}n` : JSON.stringify(value) ?? String(value);
 }

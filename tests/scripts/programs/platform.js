@@ -1,4 +1,4 @@
-// What a script finds without an import.
+// Tests of the globals that a script finds without an import.
 import { session } from "quire";
 import { equal, fails, holds } from "./check.ts";
 

@@ -522,9 +522,9 @@ namespace models {
 // Names of the models served, one a line, UTF-8.
 QUIRE_IMPORT("quire:core/models@1", "available-models")
 std::int32_t available_models(void* buffer, std::uint32_t capacity);
-// A model by name; the empty name is the server's first. "NAME" of one of its adapters, where no
-// model is called so, or "BASE:NAME" is the model with that adapter in force in each context that
-// is made of it, as by adapter.use-adapters. `too-large`: a name over 255 bytes.
+// A model by name; the empty name is the server's first. "BASE:NAME" is model BASE with its adapter
+// NAME in force in each context that is made of it, as by adapter.use-adapters. "NAME" of an
+// adapter means the same if no model has that name. `too-large`: a name over 255 bytes.
 QUIRE_IMPORT("quire:core/models@1", "get-model")
 std::int32_t get_model(const std::uint8_t* name, std::uint32_t name_count);
 // Traits of the model, one a line: "allocate", "forward", "input_text", "tokenize", "output_text".
@@ -536,7 +536,8 @@ std::int32_t available_traits(std::int32_t model, void* buffer, std::uint32_t ca
 QUIRE_IMPORT("quire:core/models@1", "trait-version")
 std::int32_t trait_version(std::int32_t model, const std::uint8_t* name, std::uint32_t name_count);
 // Writes a record of 32-bit numbers: page size, context length, vocabulary size, embedding width,
-// begin-of-text id, end-of-text id (both -1 where there is none), count of stop ids, stop ids.
+// begin-of-text id, end-of-text id, count of stop ids, stop ids. The ids of begin and end are -1 if
+// the model has none.
 // `capacity` and the result count 32-bit numbers.
 QUIRE_IMPORT("quire:core/models@1", "model-info")
 std::int32_t model_info(std::int32_t model, void* buffer, std::uint32_t capacity);

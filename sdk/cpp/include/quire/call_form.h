@@ -113,8 +113,8 @@ inline std::string written_call(const CallForm& form, const std::string& name,
   return std::string(detail::trimmed(call));
 }
 
-// What a model reads whose template does not describe the tools: `tools`, a JSON array in the form
-// that templates want, and how a call of them is written.
+// The text for a model whose template does not describe the tools: `tools`, a JSON array in the
+// form that templates want, and how a call of them is written.
 inline std::string described_tools(std::string_view tools, const CallForm& form) {
   std::string out = "You can call tools. These are the tools, as JSON:\n<tools>\n";
   out += tools;

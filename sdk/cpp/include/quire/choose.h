@@ -6,7 +6,7 @@
 //
 //   const Score score = co_await context.score(" Paris.");
 //
-// A text is all its tokens: its log-probability is the sum of theirs, each behind those before it.
+// A text is all its tokens: its log-probability is the sum of theirs, each after those before it.
 // Nothing is drawn and nothing is appended; turns that are queued become tokens, up to where the
 // model's answer begins. All texts of a choice are computed side by side, in forks.
 //
@@ -47,7 +47,7 @@ namespace detail {
 
 inline constexpr std::size_t kReadCountMax = 256;  // Embeds of one read.
 
-// The log-probability of `tokens`, behind a context that is computed and whose last output is
+// The log-probability of `tokens`, after a context that is computed and whose last output is
 // `first`. The fork reads all of them but the last, and has an output for each.
 inline Task<Score> score_of(Context& context, std::vector<std::uint32_t> tokens) {
   Context fork = co_await context.fork();
@@ -68,7 +68,7 @@ inline Task<Score> score_of(Context& context, std::vector<std::uint32_t> tokens)
     read.push_back(get_logprobs_of(fork.queue(), std::span(embeds).subspan(at, count),
                                    std::span(tokens).subspan(at, count)));
   }
-  // The error of a pass says more than that of what is read behind it.
+  // The error of a pass says more than that of a read after it.
   co_await gather(std::move(passes));
   Score score{.token_count = static_cast<std::uint32_t>(tokens.size())};
   for (const Numbers& each : co_await gather(std::move(read))) {

@@ -9,15 +9,14 @@
 //
 // What is appended is queued; prefill, flush and generate compute it. Chat turns are queued too
 // (system, user, assistant): the model's own template turns them into tokens when they are needed.
-// A turn that is added later is appended behind what the context holds, so that a conversation
-// prefills each turn once; where the template writes earlier turns differently by then, the context
-// is begun anew and finds the pages that both versions share.
+// A turn that is added later is appended after what the context holds, so that a conversation
+// prefills each turn once. If the template writes earlier turns differently by then, the context is
+// begun anew and finds the pages that both versions share.
 //
-// rewind, drop_range and splice edit what is there; save keeps it under a name, past the end of the
+// rewind, drop_range and splice edit what is there. save keeps it under a name, past the end of the
 // program and of the server, and open brings it back. A conversation comes back with its turns: the
-// next turn costs its own tokens, and its prompt is the same as without the break.
-// Where an edit cuts into a conversation, messages() stay and are written anew when another turn
-// follows.
+// next turn costs its own tokens, and its prompt is the same as without the break. If an edit cuts
+// into a conversation, messages() stay and are written anew when another turn follows.
 //
 // Owns     the host's context and an embed for the last output. Movable; a move leaves it empty.
 // Thread   a program has one. One task at a time may use a context; fork it for more.
@@ -66,7 +65,7 @@ struct Choice;
 struct GenerateOptions;
 struct Score;
 
-// What a pass leaves for the tokens that it was asked for, in order; see Context::forward.
+// The outputs of a pass for the tokens that were asked for, in order; see Context::forward.
 struct ContextOutputs {
   Embeds embeds;
   Future<ContextCounters> passed;  // Dropping it cancels the pass.
@@ -92,9 +91,9 @@ class Context : private detail::Placed<Context> {
   Context(Context&&) = default;
   Context& operator=(Context&&) = default;
 
-  // Queues tokens behind what is there. Where more than one call takes find no room, the first of
-  // them may be queued. invalid-argument while a grammar constrains the context: only draws go on
-  // with it then.
+  // Queues tokens after what is there. If there are more than one call takes and they find no room,
+  // the first of them may be queued. invalid-argument while a grammar constrains the context: only
+  // draws go on with it then.
   Result<void> append(std::span<const std::uint32_t> tokens) {
     if (matcher_) {
       return Error{ErrorCode::InvalidArgument,
@@ -139,7 +138,7 @@ class Context : private detail::Placed<Context> {
     messages_.back() = std::move(message);
     chat_cut_ = chat_cut_ || rewrites;
   }
-  // What the model may call: a JSON array, which its template writes into the conversation.
+  // Offers the model tools: a JSON array, which its template writes into the conversation.
   void offer_tools(std::string tools) {
     chat_cut_ = chat_cut_ || rendered_message_count_ > 0;  // Its turns were written without them.
     tools_ = std::move(tools);
@@ -187,14 +186,14 @@ class Context : private detail::Placed<Context> {
     co_return std::move(draws.tokens.front());
   }
 
-  // Draws what follows, and appends it; `drafts`, at most 64, are a guess at it. All of them are
-  // computed in one pass, and those that equal what is drawn stand: the result is what drawing and
-  // appending token by token gives, the drafts that stand and then one that is no draft, for one
-  // pass instead of one for each. Forks that verify at the same time share it.
+  // Draws the next tokens, and appends them; `drafts`, at most 64, are a guess at them. All drafts
+  // are computed in one pass, which forks that verify at the same time share. Drafts that equal the
+  // drawn tokens stand. The result is that of drawing and appending token by token: the drafts that
+  // stand, and then a token that is not a draft.
   Task<Draws> verify(std::vector<std::uint32_t> drafts, Drawer& drawer) {
     co_await queue_turns(true);
     Future<Draws> step = co_await detail::verify(model_, handle(), drawer, drafts);
-    LoopWatch watch(*this);  // The tokens are queued also for one who does not wait.
+    LoopWatch watch(*this);  // The tokens are queued even if the caller does not wait.
     Draws draws = co_await std::move(step);
     for (const DrawnToken& each : draws.tokens) note_drawn(each.token);
     watch.end(true);
@@ -244,8 +243,8 @@ class Context : private detail::Placed<Context> {
     co_return counters;
   }
 
-  // What is drawn from now on is a text of the grammar, from its beginning. A fork goes on in the
-  // same place of it, and rewind and truncate go back in it too.
+  // Tokens that are drawn from now on make a text of the grammar, from its beginning. A fork goes
+  // on at the same place of it, and rewind and truncate go back in it too.
   Result<void> constrain(const Grammar& grammar) {
     matcher_ = TRY(grammar.matcher());
     constrained_from_ = token_count();
@@ -255,7 +254,7 @@ class Context : private detail::Placed<Context> {
   // False: everything may come.
   const Matcher& matcher() const QUIRE_LIFETIME_BOUND { return matcher_; }
 
-  // Goes back to `length` tokens, over committed pages too; what is queued behind them goes.
+  // Goes back to `length` tokens, over committed pages too; what is queued after them goes.
   // out-of-range when there are fewer.
   Task<ContextCounters> rewind(std::uint32_t length) {
     co_await settle();
@@ -342,8 +341,8 @@ class Context : private detail::Placed<Context> {
     co_return out;
   }
 
-  // What this program knows of the time when nobody holds the context's pages; the last word
-  // counts.
+  // Sets the program's hint for the time when the context's pages are no longer held; the latest
+  // hint counts.
   Result<void> hint(ContextHint hint, std::chrono::seconds keep = std::chrono::seconds(0)) {
     const std::uint32_t seconds = TRY(detail::seconds_of(keep));
     TRY(checked_empty(abi::context::hint(handle(), static_cast<std::uint32_t>(hint), seconds)));
@@ -426,8 +425,8 @@ class Context : private detail::Placed<Context> {
   // `count` ways to go on, side by side: forks that share all that is here, each with what it
   // generated; seeds count up from that of the options. See branch.h.
   Task<std::vector<Branch>> sample(std::uint32_t count, GenerateOptions options);
-  // Which of `texts` the model would rather write next, each as a whole; see choose.h. Nothing is
-  // appended.
+  // The one of `texts` that the model would rather write next, each as a whole; see choose.h.
+  // Nothing is appended.
   Task<Choice> choose(std::vector<std::string> texts);
   // How probable it is that the model writes `text` next. Nothing is appended.
   Task<Score> score(std::string text);
@@ -438,7 +437,7 @@ class Context : private detail::Placed<Context> {
   static Task<Context> open_shared(Model model, std::string name);
   static Task<> unshare(std::string name);
 
-  // Of the host, now: tokens that are queued are not counted.
+  // The counters are the host's, now: tokens that are queued are not counted.
   Result<std::uint32_t> seq_len() const { return counter(abi::context::seq_len); }
   Result<std::uint32_t> page_size() const { return counter(abi::context::page_size); }
   Result<std::uint32_t> committed_page_count() const {
@@ -478,7 +477,7 @@ class Context : private detail::Placed<Context> {
   friend class detail::Placed<Context>;
   Context() = default;
 
-  // While the host queues tokens that it draws: says that the context is out of step if whoever
+  // Watches while the host queues tokens that it draws. The context is out of step if the task that
   // waits for them goes before every one is known.
   class LoopWatch {
    public:
@@ -511,7 +510,7 @@ class Context : private detail::Placed<Context> {
     }
 
    private:
-    // The error of the pass says more than that of what is read behind it.
+    // The error of the pass says more than that of a read after it.
     static Task<Next> both(Future<ContextCounters> computed, Future<Next> next) {
       co_await std::move(computed);
       co_return co_await std::move(next);
@@ -536,9 +535,9 @@ class Context : private detail::Placed<Context> {
     co_return co_await Future<ContextCounters>(abi::context::flush(handle()));
   }
 
-  // Whoever opens the snapshot finds the pages of all that was computed. A generation that filled
-  // the context left a token that does not fit any more (out-of-range): the host saves it as a
-  // token, and refuses more of them.
+  // Computes the queued tokens, so that an open of the snapshot finds the pages of all of them. A
+  // generation that filled the context left a token that does not fit any more (out-of-range): the
+  // host saves it as a token, and refuses more of them.
   Task<> compute_before_save() {
     const Result<ContextCounters> computed =
         co_await attempt(Future<ContextCounters>(abi::context::flush(handle())));
@@ -693,7 +692,7 @@ class Context : private detail::Placed<Context> {
     hint_keep_ = std::chrono::seconds(is.hint_seconds);
   }
 
-  // Those that are known of the tokens [begin, end).
+  // The known ones of the tokens [begin, end).
   std::vector<std::uint32_t> tokens_between(std::uint32_t begin, std::uint32_t end) const {
     const std::uint32_t last = std::min(end, token_count());
     const std::uint32_t first = std::max(begin, unknown_token_count_);
@@ -702,7 +701,7 @@ class Context : private detail::Placed<Context> {
             tokens_.begin() + (last - unknown_token_count_)};
   }
 
-  // The context holds tokens [begin, end) no more; those behind moved up.
+  // The context holds tokens [begin, end) no more; those after them moved up.
   void forget_tokens(std::uint32_t begin, std::uint32_t end) {
     if (begin >= end) return;
     chat_cut_ = chat_cut_ || (rendered_message_count_ > 0 && end > chat_first_);
@@ -716,7 +715,7 @@ class Context : private detail::Placed<Context> {
   Task<ContextCounters> forget_written(std::int32_t (*edit)(std::int32_t, std::uint32_t),
                                        std::uint32_t count) {
     co_await settle();
-    // What is written now: a step that was dropped may have gone on unseen.
+    // The tokens that are written now: a step that was dropped may have gone on unseen.
     const ContextCounters before =
         co_await Future<ContextCounters>(abi::context::truncate(handle(), 0));
     const ContextCounters after = co_await Future<ContextCounters>(edit(handle(), count));

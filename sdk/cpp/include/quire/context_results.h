@@ -1,5 +1,5 @@
 #pragma once
-// What the calls on contexts give and take: counters, handles, hints, snapshots.
+// Arguments and results of the calls on contexts: counters, handles, hints, snapshots.
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -23,7 +23,7 @@ struct ContextCounters {
   std::uint32_t found_token_count = 0;  // Tokens that were found in the cache, never computed.
 };
 
-// What a program knows of the time when nobody holds a context's pages.
+// A program's hint for the time when a context's pages are no longer held.
 enum class ContextHint : std::uint32_t { None, WillResume, Done, Keep, SharedPrefix };
 
 struct SaveOptions {

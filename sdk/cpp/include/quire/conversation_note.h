@@ -126,7 +126,7 @@ inline std::optional<std::vector<std::uint32_t>> numbers_of(std::string_view byt
   return out;
 }
 
-// What a snapshot can keep.
+// Returns the note if a snapshot can keep it.
 [[gnu::noinline]] inline Result<std::string> checked_note(std::string note) {
   if (note.size() <= ConversationNote::kBytesMax) return note;
   return Error{ErrorCode::TooLarge, "the turns of the conversation and its tokens take " +

@@ -179,13 +179,13 @@ class Drawer {
     skip(used);
   }
 
-  // Draws from logits of the whole vocabulary, which the program made or changed, as the rule and
-  // the seed say, among the tokens that the mask and the matchers allow. Nothing is forced, and no
-  // matcher advances. The penalties of the rule look at `history`, the tokens of the context, of
-  // which the first has the place `history_first`. Probabilities are those of the softmax of
-  // `logits`. Of the logits of a model it draws what the host draws, but for tokens that are as
-  // probable as each other to six digits: the host rounds in its own way.
-  // out-of-range: no token is allowed. invalid-argument: no logit is a finite number.
+  // Draws from logits of the whole vocabulary, which the program made or changed. It follows the
+  // rule and the seed, among the tokens that the mask and the matchers allow. Nothing is forced,
+  // and no matcher advances. The penalties of the rule look at `history`, the tokens of the
+  // context, of which the first has the place `history_first`. Probabilities are those of the
+  // softmax of `logits`. From the logits of a model it draws the same tokens as the host, but the
+  // two round in their own ways, which shows among tokens that are equally probable to six digits.
+  // Errors: out-of-range if no token is allowed; invalid-argument if no logit is a finite number.
   Task<DrawnToken> draw(std::vector<float> logits, std::vector<std::uint32_t> history = {},
                         std::uint64_t history_first = 0);
 
@@ -329,7 +329,7 @@ class HostLoop {
 
   // Tokens that were not given yet, at least one unless it has ended.
   Future<Draws> next() const { return Future<Draws>(abi::draw::next_draws(handle_.get(), 1)); }
-  // Ends it behind the step under way; ready when it has ended.
+  // Ends it after the step under way; ready when it has ended.
   Future<void> stop() const { return Future<void>(abi::draw::stop_generation(handle_.get())); }
 
  private:

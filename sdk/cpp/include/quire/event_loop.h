@@ -51,7 +51,7 @@ class Link {
   Link* next_ = this;
 };
 
-// A coroutine that may be told to go on. The promise of every Task is one.
+// A coroutine that the loop may resume. The promise of every Task is one.
 class Resumable : public Link {
  public:
   std::coroutine_handle<> coroutine;

@@ -2,7 +2,7 @@
 // The low level: pages, embeds, and the passes of the model over them, one to one with
 // interface/{allocate,input,forward,output}.wit but with owners and errors.
 //
-// Owns     KvPages and Embeds give their handles back when they are destroyed, behind the commands
+// Owns     KvPages and Embeds give their handles back when they are destroyed, after the commands
 //          issued so far; they keep their queue alive.
 // Errors   quota-exceeded at once; no-free-page by the future of the command that uses the pages.
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Distribution {
   std::vector<float> probabilities;
 
   std::size_t size() const { return tokens.size(); }
-  // Of the token at `index`, in nats.
+  // The log-probability of the token at `index`, in nats.
   double log_probability(std::size_t index) const {
     return quire::log_probability(probabilities[index]);
   }
@@ -112,7 +112,7 @@ class HandleList {
     TRY(out.grow(count));
     return out;
   }
-  // Those that another call gave.
+  // Takes handles that another call gave.
   static HandleList adopt(Queue queue, std::vector<std::int32_t> handles) {
     HandleList out;
     out.queue_ = std::move(queue);
@@ -140,7 +140,7 @@ class HandleList {
     return {};
   }
 
-  // Gives back all behind the first `count`.
+  // Gives back all after the first `count`.
   void shrink(std::uint32_t count) {
     if (count >= handles_.size()) return;
     kDeallocate(queue_.handle(), handles_.data() + count, count_of(handles_.size() - count));
@@ -218,8 +218,8 @@ inline Future<Distribution> get_next_dist(const Queue& queue, std::int32_t embed
   return Future<Distribution>(abi::output::get_next_dist(queue.handle(), embed, top_k));
 }
 
-// The same for a list of embeds in one read, over the tokens of `mask` alone (empty: all of them):
-// bit i % 32 of word i / 32 is token i, with words for the whole vocabulary.
+// The same for a list of embeds in one read, over the tokens of `mask` alone (empty: all of them).
+// Bit i % 32 of word i / 32 is token i, with words for the whole vocabulary.
 inline Future<Distributions> get_next_dists(const Queue& queue,
                                             std::span<const std::int32_t> embeds,
                                             std::span<const std::uint32_t> mask = {},

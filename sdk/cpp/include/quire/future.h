@@ -79,7 +79,7 @@ struct FutureValue<std::vector<std::string>> {
 template <typename T>
 class [[nodiscard("a Future that is dropped cancels its work: co_await it")]] Future {
  public:
-  // What a call of the interface returned: a future, or minus an error code.
+  // Takes the value that a call of the interface returned: a future, or minus an error code.
   explicit Future(std::int32_t returned) {
     if (returned >= 0) {
       future_ = returned;
@@ -215,7 +215,7 @@ struct [[nodiscard("co_await it")]] WithTimeout {
 
 }  // namespace detail
 
-// What `awaitable` gives, or Error timeout when it is not done in time; then it is dropped.
+// The value of `awaitable`, or Error timeout when it is not done in time; then it is dropped.
 template <typename Awaitable>
 auto with_timeout(Awaitable awaitable, std::chrono::nanoseconds limit) {
   return detail::WithTimeout<detail::ValueOfTask<Awaitable>>{task_of(std::move(awaitable)), limit};

@@ -8,17 +8,17 @@
 //   Generator generator = context.generate(options);
 //   while (std::optional<Piece> piece = co_await generator.next()) use(piece->text);
 //
-// A generator refers to its context, wherever that is moved to; the context outlives it and its task.
-// Of a context that is for the generation alone the generator is the owner:
+// A generator refers to its context, wherever that is moved to; the context outlives it and its
+// task. If a context is for the generation alone, the generator owns it:
 //
 //   tasks.push_back(std::move(fork).generate(options).collect());
 //
-// collect() and stream() let the loop of the host run where it can: it draws the next token while
-// the program shows the last one. Until they are done the context may be read and forked, not
-// changed. next() and `reshape` give the context and the distribution to the program between two
-// tokens, so there each step begins when the program asks for it. Both draw the same tokens.
+// collect() and stream() let the loop of the host run if they can: it draws the next token while
+// the program shows the last one. Until they are done, the context may be read and forked, not
+// changed. With next() and `reshape` each step begins when the program asks for it: it has the
+// context and the distribution between two tokens. Both draw the same tokens.
 //
-// The loop is the program's own, too, where it takes part in each draw:
+// A program can also take part in each draw:
 //
 //   options.logits = [&](std::span<float> logits) -> Task<> {  // Away from what another one says.
 //     const std::vector<float> without = co_await plain.next_logits();
@@ -27,15 +27,14 @@
 //   options.on_token = [&](std::uint32_t token) { return plain.append(token); };
 //
 // When it ends, the context holds the answer and, as its last token, what ended it. A stop text is
-// in the context too, unless `cut_stop_text` ends the context with the text that is shown. What a
-// program does not read it need not pay for: dropping the generator drops the step under way.
+// in the context too, unless `cut_stop_text` ends the context with the text that is shown. A
+// token that is not read need not be paid for: dropping the generator drops the step under way.
 //
-// A context that is full ends a generation as max_tokens does, with FinishReason::Length: the
-// token drawn last is queued, but cannot be computed before the program drops or rewinds others.
+// A context that is full ends a generation as max_tokens does, with FinishReason::Length: the token
+// drawn last is queued, but cannot be computed before the program drops or rewinds earlier ones.
 //
 // Errors   those of the calls; after one the generator is ended. invalid-argument: a number of the
-//          options that is out of its range, options that exclude each other; or the context is
-//          gone.
+//          options is out of its range, options exclude each other, or the context is gone.
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
@@ -65,8 +64,8 @@ class Generator;
 
 namespace detail {
 
-// The code behind an option that few programs use is in the modules of those that set it: what sets
-// the option refers to it, and nothing else does.
+// The code of an option that few programs use is only in the modules that set it: setting the
+// option refers to it, and nothing else does.
 template <typename Shape>
 class DrawHook {
  public:
@@ -91,7 +90,7 @@ class Healing {
  public:
   Healing(bool is_on) : begin_(is_on ? &begin_healing : nullptr) {}
   explicit operator bool() const { return begin_ != nullptr; }
-  // What is taken back of the context, after which the drawer allows what may come first.
+  // Takes text back from the context. The drawer then allows only tokens that may begin it.
   Task<std::string> begin(Context& context, Drawer& drawer) const {
     return begin_(context, drawer);
   }
@@ -136,8 +135,8 @@ struct GenerateOptions {
   // Changes the logits of the whole vocabulary before the rule and a grammar act on them. What is
   // reported as probable stays what the model said.
   detail::DrawHook<std::span<float>> logits = {};
-  // Is told of each token that the context gets, also of the one that ends it, before its text is
-  // shown. A second context follows by it. It must not change the first one.
+  // Called with each token that the context gets, also with the one that ends it, before its text
+  // is shown. A second context can follow the first by it. It must not change the first one.
   Hook<std::uint32_t> on_token = {};
   // Guesses what comes next: at most 64 tokens, or none. The guess is computed in one pass with the
   // next draw; each of its tokens that is drawn saves a pass. It never changes what is drawn. It
@@ -190,11 +189,11 @@ struct Generation {
   std::vector<std::uint32_t> tokens;  // Without the token that ended it.
   std::string text;
   FinishReason finish_reason = FinishReason::Running;
-  // Of all tokens that were drawn, with the one that ended it, in nats.
+  // The log-probability of all drawn tokens, with the one that ended it, in nats.
   double log_probability = 0.0;
   std::uint32_t drawn_count = 0;
 
-  // Of a token; 0 where none was drawn.
+  // The mean of one token; 0 if none was drawn.
   double mean_log_probability() const {
     return drawn_count == 0 ? 0.0 : log_probability / drawn_count;
   }
@@ -222,7 +221,7 @@ Generator {
         options_(std::move(options)),
         drawer_(options_.rule(), options_.seed),
         rules_(options_.stop_options(context.model().info())) {}
-  // It owns the context, which ends with it.
+  // The generator owns the context, which ends with it.
   Generator(Context&& context, GenerateOptions options)
       : Generator(std::make_unique<Context>(std::move(context)), std::move(options)) {}
 
@@ -286,7 +285,7 @@ Generator {
     return whole(std::move(*this), std::move(show));
   }
 
-  // What was generated so far.
+  // The answer that was generated so far.
   const Generation& answer() const QUIRE_LIFETIME_BOUND { return answer_; }
 
  private:
@@ -369,7 +368,7 @@ Generator {
     if (end == DrawEnd::Length) rules_.end_at_length();
     if (!rules_.ended()) co_await note_end(end);
     loop = {};
-    // What was drawn after a stop text is taken back before the context is used again.
+    // Tokens that were drawn after a stop text are taken back before the context is used again.
     watch.end(rules_.reason() != FinishReason::StopText);
     last = co_await close(std::move(last));
     co_await detail::show_text(show, last.text);
@@ -380,7 +379,7 @@ Generator {
            std::ranges::find(options_.kept_special, token) != options_.kept_special.end();
   }
 
-  // What a grammar says of the end.
+  // Handles an end that the grammar caused.
   Task<> note_end(DrawEnd end) {
     if (end == DrawEnd::GrammarComplete) rules_.end_of_grammar();
     if (end == DrawEnd::NoTokenAllowed) {
@@ -468,8 +467,8 @@ Generator {
     co_return drawn;
   }
 
-  // A pass may bring several tokens: drafts that stand, and forced ones. The context is told of each
-  // when it is given to the program, and is out of step until the last of them is.
+  // A pass may bring several tokens: drafts that stand, and forced ones. The context records each
+  // when the program gets it, and is out of step until the last of them.
   Task<DrawnToken> drawn_of_several() {
     const bool is_untouched = context().is_out_of_step_ && context().token_count() == pending_from_;
     if (!pending_.empty() && !is_untouched) {
@@ -669,7 +668,7 @@ inline Task<std::string> detail::Healing::begin_healing(Context& context, Drawer
       co_await model.token_kinds(0, model.info().vocabulary_size);
   const std::vector<std::string> texts = co_await model.vocabulary();
   const auto may_come = [&](std::uint32_t token) {
-    constexpr std::uint8_t kByte = 1;  // The kinds above it are no text.
+    constexpr std::uint8_t kByte = 1;  // The kinds above it are not text.
     return kinds[token] <= kByte && texts[token].starts_with(texts[last]);
   };
   if (last >= kinds.size() || texts[last].empty() || !may_come(last)) co_return "";

@@ -1,12 +1,12 @@
 #pragma once
-// Grammar: what a text must look like, as a JSON Schema, a regular expression or a grammar in
-// Lark's notation; and Matcher, a place in one.
+// Grammar is the form that a text must have: a JSON Schema, a regular expression or a grammar in
+// Lark's notation. Matcher is a place in one.
 //
 //   const Grammar person = co_await Grammar::json_schema(context.model(), kSchema);
 //   const Generation answer = co_await context.generate({.grammar = person}).collect();
 //
 // A grammar is compiled once, for one model; copies share it. A generation under a grammar draws
-// only tokens with which the text can still become one of its texts, and ends where nothing may
+// only tokens with which the text can still become one of its texts. It ends when no token may
 // follow. Matchers by hand are for loops of a program's own: they advance by the tokens that a draw
 // queues, and by accept().
 //
@@ -86,9 +86,10 @@ class Grammar {
     return compile(model, Kind::Lark, source);
   }
 
-  // Whether `text` is one of its texts as a whole, whoever wrote it. Of a JSON Schema: whether it is JSON
-  // and an instance of the schema, with its members in any order, any blanks, and `1.0` for an
-  // integer. too-large: over 1 MiB, or nested deeper than 128; timeout: it takes too long.
+  // Whether `text` is one of its texts as a whole, also if no model wrote it. For a JSON Schema:
+  // whether it is JSON and an instance of the schema, with its members in any order, any blanks,
+  // and `1.0` for an integer.
+  // Errors: too-large if it is over 1 MiB, or nested deeper than 128; timeout if it takes too long.
   Task<bool> fits(std::string_view text) const {
     return fitting(*this, Future<std::vector<std::uint32_t>>(abi::constraint::fits(
                               handle(), detail::bytes_of(text), detail::count_of(text.size()))));

@@ -2,7 +2,7 @@
 // quire::http: requests to the outside, where the launch granted it (`quire run --allow-http`).
 //
 //   const http::Response page = co_await http::get("https://example.com/");
-//   if (!page.ok()) ...                                  // A status is no Error.
+//   if (!page.ok()) ...                                  // A status is not an Error.
 //
 //   http::Exchange exchange = co_await http::Exchange::open({.url = url});
 //   const http::Head head = co_await exchange.head();
@@ -14,8 +14,9 @@
 //
 // Owns     an Exchange its transfer: the last copy that goes cancels it. A Future that goes cancels
 //          what it waits for; a read that goes loses nothing.
-// Errors   as interface/net.wit says: permission-denied names the flag that would grant the URL. A header whose name is no
-//          token, or whose value has a line end or another control character but a tab, is invalid-argument.
+// Errors   as interface/net.wit says: permission-denied names the flag that would grant the URL. A
+//          header is invalid-argument if its name is not a token, or its value has a line end or
+//          another control character but a tab.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -61,7 +62,7 @@ struct Response : Head {
   std::string body;
 };
 
-// Of a Request whose body ends with finish() and not with a length.
+// For a Request whose body ends with finish() and not with a length.
 inline constexpr std::int64_t kUnknownBodyBytes = -1;
 
 struct Request {
@@ -92,8 +93,9 @@ inline bool is_header_value(std::string_view value) {
   });
 }
 
-// As the interface takes them. The interface has lines, so a line end in a value would begin another header, which
-// somebody else may have chosen: that is invalid-argument, as is a name that is no token.
+// Writes headers as the interface takes them. The interface has lines, so a line end in a value
+// would begin another header, which an attacker may have chosen. That is invalid-argument, as is a
+// name that is not a token.
 [[gnu::noinline]] inline Result<std::string> header_lines(const http::Headers& headers) {
   std::string lines;
   for (const http::Header& each : headers) {

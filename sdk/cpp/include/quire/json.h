@@ -44,7 +44,7 @@ namespace quire {
 
 namespace detail {
 
-// Of a document: where a value is in its text.
+// A value of a document, as its place in the text.
 struct JsonValue {
   static constexpr std::uint32_t kCountBits = 29;
   static constexpr std::uint32_t kCountMax = (std::uint32_t{1} << kCountBits) - 1;
@@ -132,7 +132,7 @@ class Json {
   }
   // Goes through the items before it: to visit all, loop over items().
   Json operator[](std::size_t index) const;
-  // Of the member of that name.
+  // The text of the member of that name.
   std::string_view text(std::string_view key) const QUIRE_LIFETIME_BOUND;
   Result<double> number(std::string_view key, double otherwise = 0.0) const {
     return (*this)[key].number(otherwise);
@@ -166,7 +166,7 @@ class Json {
     const Value& held = document_->values[index];
     return held.kind < static_cast<std::uint32_t>(Kind::Array) ? index + 1 : held.count;
   }
-  // Of the value of a member; 0 if there is none.
+  // The index of the value of a member; 0 if there is none.
   std::uint32_t index_of(std::string_view key) const;
   std::uint32_t write(std::uint32_t index, std::string& out) const;
 
@@ -391,7 +391,7 @@ class JsonReader {
     if (accept('"')) return string();
     return accept_word("true") || accept_word("false") || accept_word("null") || number();
   }
-  // Of an array or an object, after its bracket.
+  // Parses the rest of an array or an object, after its bracket.
   bool elements(std::size_t depth, char closing) {
     const bool is_object = closing == '}';
     skip_blanks();

@@ -71,7 +71,8 @@ class Model {
     })));
   }
 
-  // Of a trait that the model has; all from 1 on are there. not-supported where it lacks the trait.
+  // The newest version of a trait that the model has; all from 1 on are there. not-supported if it
+  // lacks the trait.
   Result<std::uint32_t> trait_version(std::string_view trait) const {
     return static_cast<std::uint32_t>(TRY(checked(abi::models::trait_version(
         handle(), detail::bytes_of(trait), detail::count_of(trait.size())))));
@@ -120,8 +121,8 @@ class Model {
     co_return tokens;
   }
 
-  // What tokens [first, first + count) are: 0 text, 1 a byte, 2 added to the vocabulary, 3 special, 4
-  // unused.
+  // The kinds of tokens [first, first + count): 0 text, 1 a byte, 2 added to the vocabulary, 3
+  // special, 4 unused.
   Future<std::vector<std::uint8_t>> token_kinds(std::uint32_t first, std::uint32_t count) const {
     return Future<std::vector<std::uint8_t>>(
         abi::tokenize::get_token_kinds(handle(), first, count));

@@ -145,7 +145,7 @@ class OptionReader {
     return {};
   }
 
-  // What was declared, as a JSON schema of an object with a member for each option.
+  // The declared options, as a JSON schema of an object with a member for each.
   std::string schema() const {
     JsonWriter json;
     json.begin_object().key("type").text("object").key("properties").begin_object();

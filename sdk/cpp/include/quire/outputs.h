@@ -1,6 +1,6 @@
 #pragma once
-// What an output embedding says of the next token, besides get_next_dist (forward.h): logits,
-// log-probabilities, entropy, or the embedding itself.
+// Reads of an output embedding in addition to get_next_dist (forward.h): logits, log-probabilities,
+// entropy, or the embedding itself.
 //
 // Errors   as interface/output.wit says.
 #include <cstdint>
@@ -55,7 +55,7 @@ inline Future<Numbers> get_logprobs_of(const Queue& queue, std::span<const std::
       abi::output::get_logprobs_of(queue.handle(), embeds.data(), detail::count_of(embeds.size()),
                                    tokens.data(), detail::count_of(tokens.size())));
 }
-// Of the full softmax, in nats: one number.
+// The entropy of the full softmax, in nats: one number.
 inline Future<Numbers> get_entropy(const Queue& queue, std::int32_t embed) {
   return Future<Numbers>(abi::output::get_entropy(queue.handle(), embed));
 }

@@ -21,7 +21,7 @@
 
 namespace quire {
 
-// What a handle stands for that was not allocated, but given.
+// The page of a handle that was given, not allocated.
 struct PageUse {
   std::uint32_t index = 0;    // In the export; of a context: its first logical slot / page size.
   std::uint32_t written = 0;  // Bit i: slot i holds keys and values.
@@ -104,7 +104,7 @@ inline Future<void> unexport_kvpage(std::string_view name) {
   return Future<void>(
       abi::allocate::unexport_kvpage(detail::bytes_of(name), detail::count_of(name.size())));
 }
-// This tenant's, then those that others made public.
+// The exports of this tenant, then the public ones of other tenants.
 inline Future<std::vector<ExportInfo>> list_exports() {
   return Future<std::vector<ExportInfo>>(abi::allocate::list_exports());
 }

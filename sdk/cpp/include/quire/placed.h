@@ -1,8 +1,8 @@
 #pragma once
-// detail::Placed<T>: a base of T, so that whoever refers to an object of T finds it where it was moved
+// detail::Placed<T>: a base of T, so that a reference to an object of T finds it where it was moved
 // to, and knows when it is gone.
 //
-// Owns     the place, a pointer to the object; those that refer to it share it.
+// Owns     the place, a pointer to the object; references share it.
 // Thread   a program has one.
 #include <memory>
 #include <utility>
@@ -39,7 +39,7 @@ class Placed {
   void leave() {
     if (place_ != nullptr) *place_ = nullptr;
   }
-  Place place_;  // None until somebody refers to the object.
+  Place place_;  // None until there is a reference to the object.
 };
 
 }  // namespace quire::detail

@@ -1,8 +1,8 @@
 #pragma once
 // Queue: a stream of commands to one model, taken in order. Commands of different queues are free
-// to overtake one another, and those of one queue share a batch where they do not conflict.
+// to overtake one another, and those of one queue share a batch if they do not conflict.
 //
-// Owns     the host's queue; copies share it. It is destroyed behind its last command.
+// Owns     the host's queue; copies share it. It is destroyed after its last command.
 // Errors   quota-exceeded when the instance has too many.
 #include <cstdint>
 #include <string>

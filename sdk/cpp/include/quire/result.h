@@ -56,7 +56,7 @@ class [[nodiscard]] Result {
     requires(!std::is_void_v<T>)
       : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
-  // What becomes a T by itself, such as std::nullopt or a Piece where T is std::optional<Piece>.
+  // A value that converts to T, such as std::nullopt or a Piece if T is std::optional<Piece>.
   template <typename U>
     requires(!std::is_void_v<T> && std::is_convertible_v<U, Value> &&
              !std::is_same_v<std::remove_cvref_t<U>, Value> &&
@@ -66,7 +66,7 @@ class [[nodiscard]] Result {
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
-  // A Result is no T: something may have failed.
+  // A Result is not a T: something may have failed.
   template <typename U>
     requires(std::is_same_v<U, T> && !std::is_same_v<U, bool>)
   operator U() const
@@ -125,7 +125,7 @@ constexpr void require_result() {
 
 }  // namespace detail
 
-// What a call returned: a value, or minus an error code with a message to fetch.
+// Checks the value that a call returned: a result, or minus an error code with a message to fetch.
 inline Result<std::int32_t> checked(std::int32_t returned) {
   if (returned >= 0) return returned;
   return Error{static_cast<ErrorCode>(-returned), last_error_message()};

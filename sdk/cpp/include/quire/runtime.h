@@ -115,7 +115,7 @@ inline void log(LogLevel level, std::string_view text) {
                     detail::count_of(text.size()));
 }
 
-// What the launcher gets when the program ends; the last one counts.
+// Sets the result that the launcher gets when the program ends; the last one counts.
 inline Result<void> set_result(std::string_view result) {
   return checked_empty(
       abi::runtime::set_result(detail::bytes_of(result), detail::count_of(result.size())));

@@ -52,7 +52,7 @@ using http::Headers;
 inline constexpr std::size_t kBodyBytesMax = std::size_t{32} << 20;
 inline constexpr std::size_t kPartBytesMax = std::size_t{1} << 20;  // Of one write.
 
-// What becomes of the program if its client goes before the response is finished.
+// The fate of the program if its client goes before the response is finished.
 enum class AfterClient : std::uint32_t { Stop = 0, GoOn = 1 };
 
 struct Event {
@@ -76,7 +76,7 @@ inline std::uint32_t status_of(ErrorCode code) {
 
 namespace detail {
 
-// What the request and its response share.
+// The state that the request and its response share.
 struct Exchange {
   std::string method;
   std::string target;
@@ -178,8 +178,8 @@ class Response {
   // The response has it too, whatever begins it.
   void add_header(Header header) const { exchange_->added.push_back(std::move(header)); }
 
-  // The first bytes. Without a "content-length" the body ends with finish(). invalid-argument: a name of a header that is
-  // no token, or a value with a line end or another control character but a tab.
+  // The first bytes. Without a "content-length" the body ends with finish(). invalid-argument: a
+  // header whose name is not a token, or whose value has a control character but a tab.
   Result<void> begin(std::uint32_t status, const Headers& headers = {},
                      AfterClient after = AfterClient::Stop) const {
     Headers all = headers;

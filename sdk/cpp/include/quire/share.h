@@ -6,9 +6,9 @@
 //   Context mine = co_await Context::open_shared(model, "system prompt");
 //
 // An export (pages.h) has pages without their tokens, and a context needs both. So the tokens are
-// kept in the tenant's store beside it, and one entry of the store names both: it is written last,
-// which makes them appear together, and only one of two programs that share under a name at once
-// succeeds. Turns of a conversation are not part of what is shared, only their tokens.
+// kept in the tenant's store beside it, and one entry of the store names both. It is written last,
+// so that they appear together. If two programs share under a name at once, only one succeeds.
+// Turns of a conversation are not part of what is shared, only their tokens.
 //
 // Errors   already-exists: the tenant shares a context of that name; not-found; not-supported: the
 //          server runs without a store, or the context holds tokens that this program never saw;
@@ -35,7 +35,7 @@ namespace detail {
 inline constexpr std::string_view kSharedPrefix = "quire.shared/";
 inline constexpr std::size_t kSharedPartTokenCount = 16'384;  // Of one value of the store.
 
-// What the entry of the store says of a shared context.
+// The entry of the store for a shared context.
 struct SharedEntry {
   std::uint64_t nonce = 0;  // Of the names of the export and of the parts.
   std::uint32_t token_count = 0;
@@ -89,7 +89,7 @@ inline Task<> remove_shared_parts(std::string name, SharedEntry entry) {
   if (!gone.ok() && gone.error().code != ErrorCode::NotFound) co_await fail(gone.error());
 }
 
-// What must be in the store for share() to write its entry: nothing, or an entry whose pages the
+// The state of the store in which share() may write its entry: nothing, or an entry whose pages the
 // server has lost.
 inline Task<store::Expected> expected_before_share(std::string name) {
   const Result<FoundEntry> found = co_await attempt(find_shared(name));

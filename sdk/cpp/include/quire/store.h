@@ -27,7 +27,7 @@ namespace quire {
 
 namespace store {
 
-// What must be there for a change to take effect.
+// The version that a key must have for a change to take effect.
 class Expected {
  public:
   static Expected any() { return Expected(-1); }
@@ -55,7 +55,7 @@ struct Key {
 
 struct KeyList {
   std::vector<Key> keys;
-  bool has_more = false;  // Behind the last of `keys`.
+  bool has_more = false;  // After the last of `keys`.
 };
 
 }  // namespace store
@@ -132,7 +132,7 @@ inline Future<void> remove(std::string_view key, Expected expected = Expected::a
 
 inline constexpr std::uint32_t kListedKeyCountMax = 1000;
 
-// Keys that begin with `prefix`, behind `after`, in the order of their bytes.
+// Keys that begin with `prefix`, after `after`, in the order of their bytes.
 inline Future<KeyList> list_keys(std::string_view prefix, std::string_view after = "",
                                  std::uint32_t count = kListedKeyCountMax) {
   return Future<KeyList>(
@@ -156,7 +156,7 @@ struct JsonValue {
   std::uint64_t version = 0;
   Json json;
 };
-// invalid-argument: the value is no JSON.
+// invalid-argument: the value is not JSON.
 inline Task<JsonValue> get_json(std::string key) {
   Value value = co_await get(key);
   Result<Json> json = Json::parse_in_place(std::move(value.bytes));

@@ -1,5 +1,5 @@
 #pragma once
-// What every program needs below its own code. `quire build` includes it first in each source
+// The support code of every program. `quire build` includes it first in each source
 // (guest_flags.rsp), so that a program that uses nothing else of the SDK has it too.
 //
 // - Text that a program writes with printf or std::cout reaches its log at once. The C library

@@ -63,7 +63,7 @@ class Task;
 
 namespace detail {
 
-// What is often made for one call, and gone after it.
+// Types of temporary values that are often made for one call.
 template <typename T>
 inline constexpr bool is_text_or_list = false;
 template <typename... Of>
@@ -127,7 +127,7 @@ ReadyResult<T> awaiter_of(Result<T> result) {
   return {std::move(result)};
 }
 
-// What awaiting gives: a Result where it can fail.
+// The outcome of awaiting: a Result if it can fail.
 template <typename Awaitable>
 using Awaited = decltype(awaiter_of(std::declval<Awaitable>()).await_resume());
 template <typename T>
@@ -200,7 +200,7 @@ struct [[nodiscard]] Unwrapping {
     result.emplace(inner.await_resume());
     return result->ok();
   }
-  // Where the task fails, its frame, which holds this object, is gone when fail() returns.
+  // If the task fails, its frame, which holds this object, is gone when fail() returns.
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> waiting) {
     if (result) {
@@ -236,7 +236,7 @@ struct [[nodiscard]] Unwrapping {
   }
 };
 
-// What a Task is, whatever it ends in: the owner of a coroutine, or of the Error that ended it.
+// The base of a Task of any type: the owner of a coroutine, or of the Error that ended it.
 class TaskBase {
  public:
   // False for a task that was moved from or dropped.
@@ -305,7 +305,7 @@ class TaskBase {
 template <typename T>
 struct Promise;
 
-// What the promises of all tasks have; Promise<T> adds how the value is returned.
+// The common part of the promises of all tasks; Promise<T> adds how the value is returned.
 template <typename T>
 struct PromiseOf : PromiseBase {
   Task<T> get_return_object();
@@ -374,7 +374,7 @@ class [[nodiscard("a Task does nothing until it is awaited: co_await it")]] Task
   Task() = default;
   explicit Task(promise_type& promise) : TaskBase(promise) {}
 
-  // What it ended in, once done().
+  // Takes the outcome, once done().
   Result<T> take() {
     if (!done()) panic("the value was taken of a task that is not done");
     if (error_ != nullptr) return std::move(*error_);
@@ -596,7 +596,7 @@ struct [[nodiscard("co_await it")]] GatherListAwaiter {
   }
 };
 
-// Of tasks of several types, of which the first to end counts.
+// Awaits tasks of several types, of which the first to end counts.
 template <typename... Ts>
 struct [[nodiscard("co_await it")]] AnyAwaiter {
   std::tuple<Task<Ts>...> tasks;
@@ -631,7 +631,7 @@ struct [[nodiscard("co_await it")]] AnyAwaiter {
 
 }  // namespace detail
 
-// Which of a list ended first, and in what.
+// The first task of a list that ended, and its outcome.
 template <typename T>
 struct FirstEnded {
   std::size_t index = 0;
@@ -656,7 +656,7 @@ struct FirstOfList {
   }
 
  protected:
-  // Its place in the list; the size of the list if there is none yet.
+  // The place of the first in the list; the size of the list if there is none yet.
   std::size_t first() const {
     const auto counts = [this](const Task<T>& each) {
       return each.done() && (ends_at == EndsAt::First || each.failure() == nullptr);
@@ -696,7 +696,7 @@ struct [[nodiscard("co_await it")]] FirstOkAwaiter : FirstOfList<T> {
   }
 };
 
-// Takes one task of the list after the other, beside others that do the same.
+// Takes one task of the list after the other, alongside further loops that do the same.
 template <typename T>
 struct SharedList {
   std::vector<Task<T>> tasks;

@@ -18,14 +18,14 @@
 // in the one context, so each costs its own tokens only.
 //
 // A call that fails is an answer too: the model reads "error: " with the reason, and can do better.
-// This holds for a call that cannot be read, an unknown tool, arguments that do not fit the schema, a
-// tool that ends in an Error, and one that takes longer than time_max (it is dropped). A result of
+// This holds for a call that cannot be read, an unknown tool, and arguments that do not fit the
+// schema. It also holds for a tool that ends in an Error, or is dropped after time_max. A result of
 // more than result_bytes_max is cut, and says so. `observe` sees every run, with its Error.
 //
 // Errors   offer: invalid-argument for a name or a schema that cannot be used. answer: out-of-range
-//          when the model still calls tools after rounds_max turns, when one turn has more than
-//          calls_max calls (none of them runs), or when a call was cut at max_tokens; with
-//          ends_at_error the first Error of a tool.
+//          when the model still calls tools after rounds_max turns, or a call was cut at
+//          max_tokens. Also out-of-range when one turn has more than calls_max calls (none of them
+//          runs). With ends_at_error: the first Error of a tool.
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -136,7 +136,7 @@ inline Result<Json> fitted(const Json& arguments, const Json& schema) {
 
 class Tools {
  public:
-  // Tells the model in `context` of the tools.
+  // Describes the tools to the model in `context`.
   static Task<Tools> offer(Context& context, std::vector<Tool> tools, ToolOptions options = {}) {
     std::vector<std::string> names;
     std::vector<Json> schemas;
@@ -192,8 +192,8 @@ class Tools {
     return answer(context, std::move(generate), [](std::string_view) {});
   }
 
-  // Adds a turn to the conversation in which the model thinks, calls a tool and gets `result`: small
-  // models do what an example shows, where they do not do what they are told.
+  // Adds a turn to the conversation in which the model thinks, calls a tool and gets `result`:
+  // small models follow an example if they do not follow instructions.
   Task<> show(Context& context, std::string thought, std::string name, std::string arguments,
               std::string result) const {
     const Tools self = *this;  // Lives as long as the task.

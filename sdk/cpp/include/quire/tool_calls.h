@@ -1,12 +1,12 @@
 #pragma once
-// AnswerReader: takes what a model wrote apart into answer, thoughts and calls of tools.
+// AnswerReader splits a model's text into answer, thoughts and calls of tools.
 //
-// It reads the form that find_call_form (tool_form.h) found, and is lenient with blanks. Models that
-// saw little of a form often write the call as JSON alone, in a fence for code of any language, or in
-// doubled braces (which some templates show them by mistake); that counts as a call if it names a tool
-// that there is. They copy tabs and ends of lines into the texts of a call as they are; that is read as
-// if escaped. A description of a tool, which weak models repeat before a call, counts as nothing. What
-// looks like a call and cannot be read is a call with a `fault`, so that the model can be told.
+// It reads the form that find_call_form (tool_form.h) found, and is lenient with blanks. Models
+// that saw little of a form often write the call as JSON alone, in a fence for code or in doubled
+// braces (which some templates show by mistake). That counts as a call if it names an existing tool.
+// They copy tabs and ends of lines into the texts of a call; that is read as if escaped. A
+// description of a tool, which weak models repeat before a call, counts as nothing. A text that
+// looks like a call and cannot be read is a call with a `fault`, which the model can be shown.
 //
 // Thread   any; it holds no handle and waits for nothing.
 #include <algorithm>
@@ -76,8 +76,8 @@ class AnswerReader {
     return false;
   }
 
-  // What may be shown of a text that still grows: the beginning of what `read` will give as its
-  // text and as its reasoning, however it goes on.
+  // The parts of a growing text that may be shown: the beginning of the text and of the reasoning
+  // that `read` will give, however it goes on.
   WrittenAnswer shown_parts(std::string_view written) const {
     WrittenAnswer out = read(written.substr(0, held_from(written)));
     if (form_.answer_begin.starts_with(out.text)) out.text.clear();
@@ -101,7 +101,7 @@ class AnswerReader {
     return std::string_view(form_.before).substr(0, form_.before.find_first_of(kEnds));
   }
 
-  // Where `mark` ends if it stands at `at`: blanks do not count, and a number is any number.
+  // The end of `mark`, if it stands at `at`: blanks do not count, and a number is any number.
   static std::size_t skip(std::string_view text, std::size_t at, std::string_view mark) {
     const auto is = [](int (*kind)(int), char each) {
       return kind(static_cast<unsigned char>(each)) != 0;
@@ -140,7 +140,7 @@ class AnswerReader {
     return std::min(end + form_.think_end.size(), written.size());
   }
 
-  // Where the next call begins; `is_first`: only blanks stand before.
+  // Returns the beginning of the next call; `is_first`: only blanks stand before.
   std::size_t next_call(std::string_view written, std::size_t at, bool is_first) const {
     std::size_t next = form_.before.empty() ? kNowhere : written.find(call_mark(), at);
     if (form_.before.empty() && is_first && form_.kind != CallForm::Kind::Json) {
@@ -172,8 +172,8 @@ class AnswerReader {
 
   static bool is_control(char each) { return static_cast<unsigned char>(each) < ' '; }
 
-  // `text` with escapes for the control characters that stand in its strings; `added` gets the place
-  // behind each escape and how many bytes it has more than what it stands for.
+  // `text` with escapes for the control characters that stand in its strings; `added` gets the
+  // place after each escape, and how many bytes it is longer than its character.
   static std::string with_escapes(std::string_view text,
                                   std::vector<std::pair<std::size_t, std::size_t>>& added) {
     std::string out;
@@ -280,7 +280,7 @@ class AnswerReader {
     for (;;) {
       const std::size_t end = read_call(written, core, out);
       if (end == kNowhere) {
-        // What closes a call that was read is not shown beside it.
+        // The mark that closes a call that was read is not shown beside it.
         const std::size_t closed =
             out.calls.size() > 1 ? skip_all_of(written, at, form_.after) : at;
         out.unread = written.substr(closed);
@@ -300,7 +300,7 @@ class AnswerReader {
       return skip_all_of(written, end, form_.after);
     }
   }
-  // Where `mark` ends that stands at `at`, once or more often; the end of the text if it is cut there.
+  // The end of `mark`, once or more often at `at`; the end of the text if it is cut there.
   static std::size_t skip_all_of(std::string_view written, std::size_t at, std::string_view mark) {
     while (!mark.empty() && at < written.size()) {
       const std::size_t after = skip(written, at, mark);
@@ -375,7 +375,7 @@ class AnswerReader {
     return at + bytes;
   }
 
-  // Where a mark ends that stands at `at` after a call: the one that closes it, or one of the next call.
+  // The end of a mark at `at` after a call: the mark that closes it, or one of the next call.
   std::size_t skip_mark(std::string_view written, std::size_t at) const {
     for (const std::string* each : {&form_.after, &form_.between, &form_.before}) {
       if (each->empty()) continue;

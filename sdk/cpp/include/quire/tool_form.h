@@ -71,7 +71,7 @@ inline ChatMessage calls(std::size_t count, bool text_arguments) {
 }
 }  // namespace probe
 
-// What the template made of the conversation; empty where it refused.
+// The template's texts of the conversation; empty if it refused.
 struct RenderedProbes {
   std::string plain;   // A question and an answer.
   std::string prompt;  // A question that is to be answered.
@@ -79,7 +79,7 @@ struct RenderedProbes {
   std::string calls;   // or two.
 };
 
-// Where the model's own text begins in `probes.call`.
+// The beginning of the model's own text in `probes.call`.
 inline std::size_t answer_begins(const RenderedProbes& probes) {
   const std::string& call = probes.call;
   if (!probes.prompt.empty() && call.starts_with(probes.prompt)) return probes.prompt.size();
@@ -117,7 +117,7 @@ inline std::optional<std::pair<std::size_t, std::size_t>> find_json_call(std::st
   return std::nullopt;
 }
 
-// The name, and behind it the arguments as a JSON object.
+// The name, and after it the arguments as a JSON object.
 inline std::optional<std::pair<std::size_t, std::size_t>> find_named_json(std::string_view answer,
                                                                           CallForm& form) {
   const std::size_t key = answer.find(probe::kKeys[0]);
@@ -135,7 +135,7 @@ inline std::optional<std::pair<std::size_t, std::size_t>> find_named_json(std::s
   return std::nullopt;
 }
 
-// The name, and behind it each argument with marks of its own.
+// The name, and after it each argument with marks of its own.
 inline std::optional<std::pair<std::size_t, std::size_t>> find_named_pairs(std::string_view answer,
                                                                            CallForm& form) {
   std::array<std::size_t, 5> places = {};
@@ -245,7 +245,7 @@ inline void replace_ids(std::string& mark) {
   }
 }
 
-// What encloses a thought, where the template shows one.
+// Finds the marks around a thought, if the template shows one.
 inline void find_thought(const std::string& plain, const std::string& thinking, CallForm& form) {
   const std::size_t thought = thinking.find(probe::kThought);
   const std::size_t answer = thinking.find(probe::kAnswer);

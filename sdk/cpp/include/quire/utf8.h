@@ -1,10 +1,10 @@
 #pragma once
 // Utf8Stream turns bytes that arrive in any cuts into whole characters.
 //
-// Tokens are bytes: a character may span several of them, and a model may produce bytes that are no
-// UTF-8 at all. What comes out is always valid UTF-8: an incomplete character is held back until
-// its rest arrives, and each maximal part that can be no character becomes one U+FFFD, as the
-// Unicode standard recommends. It knows nothing of guests and includes only the standard library.
+// Tokens are bytes: a character may span several of them, and a model may produce bytes that are
+// not UTF-8 at all. The output is always valid UTF-8. An incomplete character is held back until
+// its rest arrives. Each maximal part that cannot be a character becomes one U+FFFD, as the Unicode
+// standard recommends. It knows nothing of guests and includes only the standard library.
 //
 // Thread   one thread at a time for each stream.
 // Errors   none.

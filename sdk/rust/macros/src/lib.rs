@@ -1,8 +1,8 @@
-//! `#[quire::main]` and `#[quire::endpoint]`: what makes a function the entry of a program.
+//! `#[quire::main]` and `#[quire::endpoint]` make a function the entry of a program.
 //!
-//! Either takes an `async fn`, leaves it as it is under a name of its own, and adds `fn main()`, which is
-//! what the server calls, and the export `quire_options`, of which `quire build` makes the options that
-//! `--help` prints.
+//! Either takes an `async fn` and leaves it as it is under a name of its own. It adds `fn main()`,
+//! which the server calls, and the export `quire_options`. `quire build` makes the options that
+//! `--help` prints from it.
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
 /// The entry of a program: an async function that takes nothing, its options
@@ -65,7 +65,7 @@ fn expand(
          {{ ::quire::entry::{attribute}_options(quire_program) }}"
     );
     let glue: TokenStream = glue.parse().expect("the glue of an entry is Rust");
-    // What the compiler says of the types of the function it says at the function.
+    // Errors of the compiler about the types of the function appear at the function.
     out.extend(respanned(glue, Span::call_site()));
     Ok(out)
 }

@@ -6,7 +6,7 @@
 namespace quire::control {
 
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const DrawTokens& body) {
-  // What is shared outlives the command, which the operation takes over.
+  // The shared extras outlive the command, which the operation takes over.
   const std::shared_ptr<const DrawExtras> more = body.draw.more;
   Operation* operation = TRY(to.make_reads(instance, command, body.queue, body.embeds));
   if (more != nullptr) {

@@ -1,9 +1,9 @@
 #pragma once
 // Issuer makes an operation of a command: it resolves the handles that the command names, and puts
-// the operation into the order of its objects. What needs no turn is answered at once.
+// the operation into the order of its objects. A command that needs no turn is answered at once.
 //
-// A command that names something wrong still takes its turn where it has outputs, so that whoever
-// reads them gets its error and not what was there before.
+// A command with a wrong argument still takes its turn if it has outputs, so that a reader gets its
+// error and not the old content.
 //
 // Thread   engine thread only.
 // Errors   the caller answers them to the command's future.
@@ -68,7 +68,7 @@ Result<void> check_adapters(const AdapterSetRef& set, const Replica& replica);
 
 Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const Replica& replica);
 
-// What the functions for each command, below, work with: references to what the controller owns.
+// The context of the functions for each command, below: references to parts of the controller.
 struct Issuer {
   template <typename T>
   Result<T*> find(Instance& instance, ObjectId id, ObjectKind kind);

@@ -134,8 +134,8 @@ std::uint32_t AttentionPlan::pieces_of(std::uint32_t task_count, std::uint32_t s
 
 // ---- Partials ----
 
-// Of a row's first spans the first piece leaves one partial; every other piece leaves one for each
-// span, because partials are folded from the left.
+// The first piece of a row's spans, if it begins at the first span, leaves one partial. Every other
+// piece leaves one for each span, because partials are folded from the left.
 bool AttentionPlan::add_partials(std::span<const std::uint32_t> members, std::uint32_t begin,
                                  std::uint32_t end, std::uint32_t piece_count) {
   std::uint32_t row_count = 0;

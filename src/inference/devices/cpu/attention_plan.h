@@ -1,13 +1,13 @@
 #pragma once
-// AttentionPlan: which attention tasks a batch makes, so that spans of keys and values that several
+// AttentionPlan chooses the attention tasks of a batch. Spans of keys and values that several
 // sequences share are read and converted once, and a long context occupies all workers.
 //
 // Sequences that share a prefix have the same pages for it (the control layer finds them by
-// content). The plan compares the pages of small passes span by span, as a tree: the rows of all
-// passes that agree on some spans meet these spans in one task, which leaves partials. If a batch
-// makes few tasks, a long context is cut at spans, and each cut leaves partials as well. The tasks
-// of the rows then fold their partials in the order of the spans, and go on with the spans that are
-// left. So the bits of a row depend neither on the tree nor on the number of workers.
+// content). The plan compares the pages of small passes span by span, as a tree. If passes agree on
+// some spans, one task has all their rows meet these spans, and leaves partials. If a batch makes
+// few tasks, a long context is cut at spans, and each cut leaves partials as well. Each row's task
+// then folds its partials in the order of the spans, and goes on with the spans that are left. So
+// the bits of a row depend neither on the tree nor on the number of workers.
 //
 // Thread   device thread; a plan keeps its memory between batches.
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-// BatchPlan: a Batch turned into addresses: what the transformer runs, which hidden states are
-// wanted afterwards, and which vectors get a distribution.
+// BatchPlan is a Batch turned into addresses. It has the rows that the transformer runs, the hidden
+// states that are wanted after that, and the vectors that get a distribution.
 //
 // A plan is filled again for each batch and keeps its memory, so that a steady state does not
 // allocate.
@@ -40,7 +40,7 @@ class BatchPlan {
   const ForwardPlan& forward() const { return forward_; }
   const std::vector<HiddenWanted>& hidden() const { return hidden_; }
   const std::vector<DistributionWanted>& distributions() const { return distributions_; }
-  // Those of DistributionKind::Vector, which need no logits.
+  // Distributions of DistributionKind::Vector, which need no logits.
   const std::vector<DistributionWanted>& vectors() const { return vectors_; }
 
  private:

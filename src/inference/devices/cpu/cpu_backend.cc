@@ -114,7 +114,7 @@ class CpuBackend final : public Backend {
   // The device thread.
   void serve() {
     WorkerPool pool(options_.threads, options_.worker_niceness);
-    pool.settle_caller();  // Behind its threads, which began with all cores.
+    pool.settle_caller();  // After its threads have started, because they began with all cores.
     std::uint32_t seen = 0;
     while (true) {
       std::optional<Batch> batch = take();
@@ -158,14 +158,14 @@ class CpuBackend final : public Backend {
     completion.device_ns = clock_.now_ns() - begin_ns;
     completion.batch = std::move(batch);
     {
-      // Before the completion: whoever receives it may submit the next batch at once.
+      // This comes before the completion: its receiver may submit the next batch at once.
       std::lock_guard lock(mutex_);
       running_ = 0;
     }
     sink_.complete(std::move(completion));
   }
 
-  // What check_batch cannot see: ModelInfo does not have this width.
+  // Checks a width that check_batch cannot check, because ModelInfo does not have it.
   void check_adapters(const Batch& batch) const {
     for (const AdapterSet& set : batch.adapter_sets) {
       for (const AdapterUse& use : *set) {
@@ -175,8 +175,9 @@ class CpuBackend final : public Backend {
     }
   }
 
-  // A page is a tile. 128 pages of SmolLM2 (47 MB, F16) on a 2-core EPYC (AVX2): at best 8.9 GB/s
-  // by one worker and 14.2 by two; medians while other programs kept both cores busy, 4.9 and 4.2.
+  // A page is a tile. Measured with 128 pages of SmolLM2 (47 MB, F16) on a 2-core EPYC (AVX2): at
+  // best 8.9 GB/s by one worker and 14.2 by two. While other programs kept both cores busy, the
+  // medians were 4.9 and 4.2.
   template <typename Work>
   static void spread(WorkerPool& pool, std::size_t page_count, const Work& work) {
     if (page_count == 1) {
@@ -193,7 +194,7 @@ class CpuBackend final : public Backend {
            [&](std::uint32_t i) { completion.loads[i] = kv_.load(batch.loads[i]); });
   }
 
-  // New memory comes from this thread alone: taken by two workers in turn it made saves six times
+  // New memory comes from this thread alone. Taken by two workers in turn it made saves six times
   // slower (0.6 against 3.9 GB/s), as if glibc's arenas gave every block back to the system.
   void save_pages(WorkerPool& pool, Batch& batch, Completion& completion) {
     for (PageSave& save : batch.saves) {

@@ -15,7 +15,7 @@
 
 namespace quire::inference {
 
-// The files may be closed afterwards. `sink` outlives the backend.
+// The files may be closed after that. `sink` outlives the backend.
 Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
                                                   const DeviceOptions& options,
                                                   CompletionSink& sink);

@@ -29,7 +29,7 @@ class EmbedStore {
     return at(slot);
   }
 
-  // What was to be written could not be: nobody shall read what was there before.
+  // The vector could not be written, and the old one must not be read.
   void forget(EmbedSlot slot) { written_[static_cast<std::uint32_t>(slot)] = 0; }
 
  private:

@@ -33,7 +33,7 @@ struct KvStoreOptions {
   std::uint32_t sequence_count = 0;
 };
 
-// Where one slot's keys, values and position are written.
+// The addresses to which one slot's keys, values and position are written.
 struct SlotAddress {
   std::byte* page = nullptr;
   std::uint32_t* position = nullptr;
@@ -48,7 +48,7 @@ class KvStore {
   void apply(const TableChange& change);
   void copy(const PageCopy& copy);  // Requires: paged.
 
-  // Of a PageLoad or PageSave; 0 in Basic mode, where no page has a place of its own.
+  // The size of a PageLoad or PageSave; 0 in Basic mode, where no page has a place of its own.
   std::uint64_t page_bytes() const { return pool_ ? pool_->layout().transfer_bytes() : 0; }
   // Loads into different pages may run at once, and so may saves.
   Result<void> load(const PageLoad& load);  // Errors: check_load().
@@ -59,7 +59,7 @@ class KvStore {
   const Error* failure(SequenceId sequence) const;                  // Null: none.
   std::span<const PageView> views(SequenceId sequence) const;       // Valid until its next change.
   std::span<const std::uint32_t> spans(SequenceId sequence) const;  // Likewise; of AttentionTask.
-  // Requires: no failure, and the slot's entry is no hole.
+  // Requires: no failure, and the slot's entry is not a hole.
   SlotAddress slot(SequenceId sequence, std::uint32_t slot);
 
   void verify() const;

@@ -43,7 +43,7 @@ void check_transfers(const Batch& batch, const BackendCapabilities& capabilities
   }
 }
 
-// Of the base only what ModelInfo says: adapters are made for one model.
+// Checks the properties of the base that ModelInfo has; adapters are made for one model.
 void check_adapter(const Adapter& adapter, const ModelInfo& model) {
   const AdapterBase& base = adapter.base();
   QUIRE_CHECK(base.architecture == model.architecture, "an adapter's architecture");

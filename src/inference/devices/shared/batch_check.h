@@ -1,5 +1,5 @@
 #pragma once
-// What every backend checks of a Batch: its limits, once where it enters, and the slots that it
+// The checks of a Batch in every backend: its limits, once where it enters, and the slots that it
 // reads.
 #include "inference/api/backend.h"
 #include "inference/memory/page_tables.h"
@@ -11,7 +11,7 @@ namespace quire::inference {
 void check_batch(const Batch& batch, const BackendCapabilities& capabilities,
                  const ModelInfo& model, const PageTables& tables);
 
-// What who reads a slot gets where nothing was written, or only what failed.
+// The error for a read of a slot that was not written, or whose write failed.
 Error unread(EmbedSlot slot);
 
 }  // namespace quire::inference

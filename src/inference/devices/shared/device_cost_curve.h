@@ -23,9 +23,10 @@ struct DeviceCostCurve {
   std::uint64_t duration_ns(const Batch& batch) const;
 };
 
-// Llama 3 8B (8.03e9 weights in BF16, of which the output layer has 0.53e9; 128 KiB of keys and
-// values a token) on an H100 SXM: 80 % of its 3.35 TB/s, 60 % of its 989 TFLOP/s in BF16 (NVIDIA's
-// data sheet; the shares are what well-tuned kernels reach), and 200 us to launch a step.
+// Llama 3 8B on an H100 SXM. It has 8.03e9 weights in BF16, of which the output layer has 0.53e9,
+// and 128 KiB of keys and values a token. A step reaches 80 % of 3.35 TB/s and 60 % of 989 TFLOP/s
+// in BF16 (NVIDIA's data sheet; the shares are what well-tuned kernels reach), and takes 200 us to
+// launch.
 inline constexpr DeviceCostCurve kH100With8B{.name = "Llama 3 8B on an H100",
                                              .launch_ns = 200e3,
                                              .weights_read_ns = 16.06e9 / 2.68e3,

@@ -19,7 +19,7 @@ struct DeviceOptions {
   std::uint64_t kv_memory_bytes = std::uint64_t{1} << 30;
   KvFormat kv_format = KvFormat::F16;
   KvMode kv_mode = KvMode::Paged;
-  std::uint32_t row_count_max = 512;  // Rows of one batch; bounds scratch memory.
+  std::uint32_t row_count_max = 512;  // Rows of one batch; limits scratch memory.
   std::uint32_t sequence_count = 4096;
   std::uint32_t embed_slot_count = 4096;
   std::uint32_t inflight_max = 2;

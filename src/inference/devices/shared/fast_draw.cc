@@ -1,10 +1,10 @@
 // The draw without all of the vocabulary.
 //
-// The plain way sorts all candidates, weighs them, adds the weights up in falling order and takes
-// the first token whose running sum exceeds random * total. The running sums of the first hundreds
-// of candidates need only these. Of the others the draw needs one number, the total, and seldom all
-// its bits: if a lower and an upper limit of the total lead to the same token, it is that token.
-// Otherwise more candidates are ranked and weighed, at last all of them.
+// The plain way sorts all candidates, weighs them, and adds the weights up in falling order. It
+// takes the first token whose running sum exceeds random * total. The running sums of the first
+// hundreds of candidates need only these. Of the others the draw needs one number, the total, and
+// seldom all its bits: if a lower and an upper limit of the total lead to the same token, it is
+// that token. Otherwise more candidates are ranked and weighed, at last all of them.
 //
 // The limits. Let S be the exact running sum of the m first candidates, as the plain way rounds it,
 // and T the exact sum of the other weights. The plain way's total differs from S + T by less than
@@ -60,7 +60,8 @@ class RankedPart {
     weigh(std::min(kRankedFactor * weights().size(), numerators_.size()));
   }
 
-  // Of a sum of all weights in falling order, of which the ranked ones give `ranked_sum`.
+  // The limits of the sum of all weights in falling order, of which the ranked ones give
+  // `ranked_sum`.
   Limits with_others(double ranked_sum) const {
     const auto count = static_cast<double>(numerators_.size());
     const double error = estimator_.error();

@@ -153,7 +153,7 @@ Result<Distribution> draw_form(const DistributionRequest& request, std::span<flo
                      softmax, scratch);
 }
 
-// Of the logits, not of their numerators: those of rare tokens are 0.
+// Takes the logits, not their numerators, because those of rare tokens are 0.
 Result<Distribution> logprobs_form(const DistributionRequest& request, std::span<float> logits,
                                    SoftmaxNumerators softmax) {
   Distribution result;

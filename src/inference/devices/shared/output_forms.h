@@ -1,6 +1,6 @@
 #pragma once
-// What a request wants of a next-token distribution, made from its logits: the same for every
-// backend that has a softmax of its own.
+// The form of a next-token distribution that a request wants, made from its logits: the same for
+// every backend that has a softmax of its own.
 //
 // Thread   any; the scratch memory is the caller's, so that a steady state allocates little.
 #include <cstdint>

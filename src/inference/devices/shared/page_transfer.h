@@ -1,5 +1,6 @@
 #pragma once
-// What every backend says to a PageLoad and to the memory of a PageSave before it moves bytes.
+// The checks of a PageLoad, and of the memory of a PageSave, in every backend before it moves
+// bytes.
 //
 // `page_bytes` is BackendCapabilities::page_bytes; 0 gives NotSupported.
 #include "inference/api/batch.h"

@@ -1,7 +1,7 @@
 #pragma once
-// Estimates what candidates weigh in a draw: (p / p0)^(1 / temperature), p0 the largest probability,
-// in f32 and many times as fast as sampling::weigh. fast_draw needs the sum of many weights, not
-// each of them exactly.
+// Estimates the weights of candidates in a draw: (p / p0)^(1 / temperature), p0 the largest
+// probability. It works in f32, many times as fast as sampling::weigh. The caller, fast_draw, needs
+// the sum of many weights, not each of them exactly.
 //
 // Thread   any.
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace quire::inference {
 
-// Of a KernelTable.
+// A function of a KernelTable.
 using SumOfPowers = double (*)(const float* numerators, std::size_t count, const PowerScale& scale);
 
 class WeightEstimator {
@@ -21,8 +21,8 @@ class WeightEstimator {
   // A weight that counts as zero is less than this.
   static constexpr double kUncountedMost = 0x1p-39;
 
-  // `largest` is p0, above 0 and at most 1. A candidate's probability is its numerator / sum, and is
-  // at most p0.
+  // `largest` is p0, above 0 and at most 1. A candidate's probability is its numerator / sum, and
+  // is at most p0.
   WeightEstimator(float largest, float sum, double temperature,
                   SumOfPowers sum_of_powers = scalar::sum_of_powers);
 

@@ -40,7 +40,7 @@ std::uint64_t fold(std::uint64_t digest, const Seen& seen) {
   return mix(mix(digest, seen.content), seen.position);
 }
 
-// Of the digests and scales: what two sets do is equal when these are.
+// The digest of the digests and scales: two sets act alike if these are equal.
 std::uint64_t digest_of(const std::vector<AdapterUse>& set) {
   std::uint64_t digest = 0;
   for (const AdapterUse& use : set) {
@@ -181,7 +181,7 @@ void SimulatedBackend::attend(const Batch& batch, const ForwardPass& pass, Layer
     const Slot& slot = slot_at(table, s);
     seen.push_back({s, slot.position, content(slot, entry, offset, layer)});
   }
-  // Where positions rise with the slots, what a row sees is a prefix: fold once for all rows.
+  // If positions rise with the slots, a row sees a prefix: fold once for all rows.
   const bool by_prefix = !pass.mask && in_order(seen);
   std::vector<std::uint64_t> prefix(1, options_.seed);
   if (by_prefix) {
@@ -257,7 +257,8 @@ Result<PageBytes> SimulatedBackend::save(Batch& batch, std::size_t index) {
   return bytes;
 }
 
-// An output that could not be computed leaves its slot empty: nobody shall read what was there.
+// An output that could not be computed leaves its slot empty, because the old vector must not be
+// read.
 void SimulatedBackend::keep_outputs(const Batch& batch, const std::vector<RowState>& rows,
                                     const std::vector<Result<void>>& passes) {
   for (std::size_t p = 0; p < batch.passes.size(); ++p) {

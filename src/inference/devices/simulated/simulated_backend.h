@@ -5,11 +5,11 @@
 // all that its row saw when it was written, like two layers of a transformer. Logits are drawn from
 // a running digest over what a row sees, in slot order. So two ways of computing one context give
 // equal logits exactly when every page, copy, mask, hole and position was handled right. A slot
-// that nobody wrote holds noise that never repeats, as does every slot of a page whose load failed.
-// Loads and saves move these slots, 24 bytes each, so that a page which came back stale, late,
-// damaged or in another's place gives other logits. A row's adapter set (digests and scales) is
-// part of the digest of its input, and so of what it writes and of its output. A row without a set
-// gives what it gave before there were adapters.
+// that was never written holds noise that never repeats, as does every slot of a page whose load
+// failed. Loads and saves move these slots, 24 bytes each, so that a page which came back stale,
+// late, damaged or in another's place gives other logits. A row's adapter set (digests and scales)
+// is part of the digest of its input, and so of what it writes and of its output. A row without a
+// set gives what it gave before there were adapters.
 //
 // Owns     page tables, page memory and kept vectors.
 // Thread   the caller's: it has no thread. Completions arrive inside submit(), or, when `manual`,
@@ -78,7 +78,7 @@ class SimulatedBackend final : public Backend {
     std::uint64_t input = 0;    // Layer 0: digest of the token or vector.
     std::uint64_t context = 0;  // Layer 1: digest of what the row saw in layer 0.
     std::uint32_t position = 0;
-    std::uint32_t written = 0;  // 1: somebody wrote it.
+    std::uint32_t written = 0;  // 1: it was written.
   };
   static_assert(std::has_unique_object_representations_v<Slot> && sizeof(Slot) == 24);
   struct RowState {

@@ -1,4 +1,4 @@
-//! What rows.cpp does, in Rust; the order and the arguments are the same.
+//! The same calls as in rows.cpp, in Rust; the order and the arguments are the same.
 mod note;
 mod published;
 
@@ -612,7 +612,7 @@ async fn requests(rows: &Rows, at: &str) -> Result<()> {
     Ok(())
 }
 
-/// What `read` gives until it gives nothing more.
+/// Reads until `read` gives nothing more.
 async fn all_of(read: impl Fn() -> HostFuture<Vec<u8>>) -> Result<String> {
     let mut all = Vec::new();
     loop {

@@ -47,7 +47,7 @@ pub fn checked(returned: i32) -> Result<i32> {
 pub fn words_of(bytes: &[u8]) -> Result<Vec<u32>> {
     Ok(bytes.chunks_exact(4).map(|each| u32::from_le_bytes(each.try_into().unwrap())).collect())
 }
-/// Behind the head of a record of numbers.
+/// The numbers of a record, after its head of two words.
 pub fn floats_of(bytes: &[u8]) -> Result<Vec<f32>> {
     Ok(words_of(bytes)?[2..].iter().map(|each| f32::from_bits(*each)).collect())
 }

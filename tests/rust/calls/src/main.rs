@@ -1,5 +1,5 @@
-//! Calls what the crate offers, rightly and wrongly; what it finds wrong ends it with the line. The word of the
-//! command line is the case.
+//! Calls what the crate offers, rightly and wrongly; what it finds wrong ends it with the line. The
+//! word of the command line is the case.
 use quire::runtime::{self, LogLevel};
 use quire::store::Expected;
 use quire::{
@@ -405,7 +405,8 @@ async fn turn(name: &str, text: &str) -> Result<()> {
     context.save(name, SaveOptions { overwrite: true, ..Default::default() }).await
 }
 
-/// Random weights call what they may call: each call can be read and fits its schema, whatever they write.
+/// Random weights call what they may call: each call can be read and fits its schema, whatever they
+/// write.
 async fn tools() -> Result<()> {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "integer", "minimum": 0, "maximum": 99}}, "required": ["a"], "additionalProperties": false}"#;
     let one = |name: &str| {
@@ -512,7 +513,7 @@ async fn wrong() -> Result<()> {
     assert_eq!(quire::serve::Request::open().unwrap_err().code, ErrorCode::NotSupported);
     let child = Child::launch(&ChildOptions { program: "no such".into(), ..Default::default() });
     assert_eq!(child.unwrap_err().code, ErrorCode::NotFound);
-    // A handle that is nobody's.
+    // The number is not a handle.
     assert_eq!(unsafe { quire::raw::context::seq_len(123_456) }, -(ErrorCode::NotFound as i32));
     Ok(())
 }
