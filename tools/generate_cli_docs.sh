@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # generate_cli_docs.sh QUIRE [--check]: writes docs/reference/cli.md from what `quire VERB --help` and `quire-bench VERB --help`
-# print, or fails if the file differs. quire-bench lies beside QUIRE.
+# print, with what --help-all adds to it once, or fails if the file differs. quire-bench lies beside QUIRE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 quire=$(realpath "$1")
@@ -20,6 +20,20 @@ generate() {
   for verb in "${verbs[@]}"; do
     section "$quire" "$verb"
   done
+  echo
+  echo "## Limits"
+  echo
+  echo "\`quire run\` and \`quire serve\` take these flags, and print them with \`--help-all\`. Those of \`quire run\`:"
+  part run Limits
+  echo
+  echo "Those of \`quire serve\`:"
+  part serve Limits
+  echo
+  echo "## Flags of the engine"
+  echo
+  echo "Each verb that starts an engine takes these flags, and prints them with \`--help-all\`. Only \`quire run\` and"
+  echo "\`quire serve\` take \`--store\`, \`--kv-host\`, \`--kv-disk\` and \`--no-store\`."
+  part run Engine
   for verb in "" restore pressure sink batching scheduler arrival constraint overhead calls pages; do
     section "$quire-bench" "$verb"
   done
@@ -33,6 +47,14 @@ section() {
   echo '```text'
   # shellcheck disable=SC2086  # A verb of two words is two arguments.
   "$1" $2 --help | sed -e 's/[[:space:]]*$//' -e '/./,$!d' | cat -s
+  echo '```'
+}
+
+# part VERB HEADING: one paragraph of what --help-all prints.
+part() {
+  echo
+  echo '```text'
+  "$quire" "$1" --help-all | awk -v RS= -v head="$2:" 'index($0, head) == 1'
   echo '```'
 }
 

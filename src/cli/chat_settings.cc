@@ -11,7 +11,7 @@ namespace {
 // Flags that write into `settings`.
 class Flags {
  public:
-  explicit Flags(ChatSettings& settings) { add_chat_settings(app_, settings); }
+  explicit Flags(ChatSettings& settings) { Rows(&app_).add(chat_rows(settings)); }
 
   // Null if there is no such setting.
   CLI::Option* find(const std::string& name) {

@@ -25,6 +25,8 @@ TEST(Completion, KnowsVerbsAndTheirVerbs) {
 
 TEST(Completion, KnowsTheFlagsOfAVerbAndTheirValues) {
   EXPECT_EQ(words_of({"chat", "--max"}), Words{"--max-tokens"});
+  EXPECT_EQ(words_of({"chat", "--help"}), (Words{"--help", "--help-all"}));
+  EXPECT_EQ(words_of({"chat", "--when"}), Words{"--when-full"});
   EXPECT_EQ(words_of({"chat", "--kv-format", ""}), (Words{"f32", "f16", "bf16", "q8"}));
   EXPECT_EQ(words_of({"chat", "--kv-format", "b"}), Words{"bf16"});
   EXPECT_EQ(words_of({"chat", "--kv-format=b"}), Words{"--kv-format=bf16"});

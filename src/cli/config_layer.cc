@@ -222,17 +222,6 @@ std::vector<ShownValue> shown_values(const CLI::App& verb, const CheckedWords& c
   return shown;
 }
 
-void name_variables(CLI::App& verb) {
-  for (CLI::Option* each : verb.get_options()) {
-    if (!each->get_envname().empty() || each->get_positional() || key_of(*each).empty()) continue;
-    std::string name = "QUIRE_" + key_of(*each);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) {
-      return letter == '-' ? '_' : static_cast<char>(std::toupper(letter));
-    });
-    each->envname(name);
-  }
-}
-
 std::string with_place(std::string message, const ConfigLayer& layer) {
   for (const auto& [option, place] : layer.places) {
     const std::string name = option->get_name();

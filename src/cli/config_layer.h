@@ -40,9 +40,6 @@ std::string default_config_path();
 std::vector<ShownValue> shown_values(const CLI::App& verb, const CheckedWords& checked,
                                      const ConfigLayer& layer);
 
-// Variables for the flags that have none: --kv-format is QUIRE_KV_FORMAT.
-void name_variables(CLI::App& verb);
-
 // An error about a value of the file, with its place in the name of the flag's.
 std::string with_place(std::string message, const ConfigLayer& layer);
 

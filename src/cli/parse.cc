@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/config_layer.h"
+#include "cli/help.h"
 #include "cli/rows.h"
 #include "cli/verb.h"
 #include "cli/word_check.h"
@@ -62,11 +63,6 @@ void hand_on(Request& request, std::vector<std::string> rest) {
   if (auto* run = std::get_if<RunOptions>(&request)) run->arguments = std::move(rest);
   if (auto* bench = std::get_if<BenchLaunchOptions>(&request)) bench->arguments = std::move(rest);
   if (auto* build = std::get_if<BuildOptions>(&request)) build->flags = std::move(rest);
-}
-
-// CLI11 puts the verb's own name after what it is given.
-std::string help_of(const CLI::App& app) {
-  return app.help(app.get_parent() == nullptr ? "" : full_name(*app.get_parent()));
 }
 
 Parsed usage_error(const std::string& what, const CLI::App& app) {
@@ -234,10 +230,10 @@ Parsed parse(const std::vector<std::string>& arguments, CommandLine program) {
     if (std::optional<RunOptions> run = asks_for_program(*checked.verb)) {
       parsed.request = std::move(*run);
     } else {
-      parsed = {{}, help_of(*checked.verb), ExitCode::Ok, {}};
+      parsed = {{}, help_of(*checked.verb, HelpScope::Verb), ExitCode::Ok, {}};
     }
   } catch (const CLI::CallForAllHelp&) {
-    parsed = {{}, app.help("", CLI::AppFormatMode::All), ExitCode::Ok, {}};
+    parsed = {{}, help_of(*checked.verb, HelpScope::All), ExitCode::Ok, {}};
   } catch (const CLI::CallForVersion&) {
     parsed = {{}, app.version() + "\n", ExitCode::Ok, {}};
   } catch (const CLI::ParseError& error) {

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "cli/verb.h"
 
@@ -387,6 +389,12 @@ TEST(Parse, AnUnknownChoiceIsNamedWithWhatIsSupported) {
   EXPECT_EQ(first_line_of_usage_error(
                 {"quire-bench", "pages", "--trace", "a", "--capacity", "5", "--hints", "past"}),
             "unknown source of hints \"past\" (supported: none, future)");
+  EXPECT_EQ(first_line_of_usage_error({"serve", "--log-format", "xml"}),
+            "unknown log format \"xml\" (supported: text, json)");
+  EXPECT_EQ(first_line_of_usage_error({"new", "x", "--language", "c"}),
+            "unknown language \"c\" (supported: cpp, rust, js, ts)");
+  EXPECT_EQ(first_line_of_usage_error({"completion", "tcsh"}),
+            "unknown shell \"tcsh\" (supported: bash, zsh, fish)");
 }
 
 TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
@@ -477,6 +485,40 @@ TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
   }
   EXPECT_NE(parse_line({"--help"}).text.find("Exit codes:"), std::string::npos);
   EXPECT_EQ(parse_line({"--version"}).text, std::string("quire ") + QUIRE_VERSION + "\n");
+}
+
+// Lines of a terminal of 100 columns.
+std::size_t shown_lines(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    count += std::max<std::size_t>(1, (line.size() + 99) / 100);
+  }
+  return count;
+}
+
+TEST(Parse, HelpIsOfTheVerbAndFitsTwoScreensAndHelpAllAddsTheEngine) {
+  constexpr std::size_t kTwoScreens = 2 * 50;
+  for (const char* verb : {"run", "serve", "generate", "chat", "eval", "doctor"}) {
+    SCOPED_TRACE(verb);
+    const std::string help = parse_line({verb, "--help"}).text;
+    const std::string all = parse_line({verb, "--help-all"}).text;
+    EXPECT_LE(shown_lines(help), kTwoScreens);
+    EXPECT_EQ(help.find("\n  --kv-format"), std::string::npos);
+    EXPECT_NE(help.find("--help-all"), std::string::npos);
+    EXPECT_NE(all.find("\nEngine:\n  --backend"), std::string::npos);
+    EXPECT_NE(help.find("--model"), std::string::npos);
+    EXPECT_NE(all.find("--model"), std::string::npos);
+    EXPECT_EQ(help.find("\n\n\n"), std::string::npos);
+  }
+  EXPECT_EQ(parse_line({"serve", "--help"}).text.find("\n  --limit"), std::string::npos);
+  EXPECT_NE(parse_line({"serve", "--help-all"}).text.find("\n  --limit"), std::string::npos);
+  EXPECT_NE(parse_line({"quire-bench", "sink", "--help-all"}).text.find("--kv-format"),
+            std::string::npos);
+  // A verb without an engine takes the flag, and does not list it.
+  EXPECT_EQ(parse_line({"status", "--help-all"}).text, parse_line({"status", "--help"}).text);
+  EXPECT_EQ(parse_line({"status", "--help"}).text.find("--help-all"), std::string::npos);
+  EXPECT_NE(parse_line({"--help-all"}).text.find("--kv-format"), std::string::npos);
 }
 
 TEST(Parse, HelpAfterAProgramAsksForTheOptionsOfTheProgram) {

@@ -1,7 +1,6 @@
 #pragma once
 // The pieces that parse.cc puts together: one function adds one verb with its flags.
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,72 +8,56 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/flag.h"
 #include "cli/parse.h"
 
 namespace quire::cli {
 
-struct Verb {
-  CLI::App* app = nullptr;
-  // Turns the parsed flags into options; an Error is the user's mistake.
-  std::function<Result<Request>()> finish;
+// The value of --eviction: a policy, and for fcfs-kill also what --when-full would say.
+struct EvictionChoice {
+  PagePolicyChoice policy = PagePolicyChoice::Default;
+  std::optional<WhenFullChoice> when_full = {};
+  bool operator==(const EvictionChoice&) const = default;
 };
 
-// The texts of EngineOptions as the user wrote them, checked in finish().
+Flag model_flag(std::string& model);
+// The rows of verbs that start an engine, and what they say together.
 struct EngineFlags {
-  std::string model;
-  std::vector<std::string> models;  // After add_models().
-  std::vector<std::string> adapters;
-  std::string backend = "auto";
-  std::string kv = "paged";
-  std::string kv_format = "f16";
-  std::string kv_memory;
-  std::uint32_t kv_pages = 0;
-  std::string page_size = "16";
-  std::string eviction = "default";
-  std::string when_full;  // Empty: as the eviction says.
-  std::string batching = "adaptive";
-  std::uint32_t prefill_budget = 0;
-  std::uint32_t threads = 0;
-  std::string store;
+  EngineOptions options;
+  EvictionChoice eviction;
+  std::optional<WhenFullChoice> when_full = {};
   bool has_no_store = false;
-  std::string kv_host = "0";
-  std::string kv_disk = "0";
-  bool has_snapshots = false;  // After add_store().
+  bool has_snapshots = false;  // After store_rows().
 
-  void add_model(CLI::App& app);
-  void add_models(CLI::App& app);  // For verbs whose programs may choose.
-  void add_adapters(CLI::App& app, const char* what_for);
-  void add_all(CLI::App& app);         // With add_model,
-  void add_rest(CLI::App& app);        // and without.
-  void add_scheduling(CLI::App& app);  // Of add_rest().
-  void add_store(CLI::App& app);       // For verbs whose programs may save contexts.
+  Flag model() { return model_flag(options.model); }
+  Flag models();  // For verbs whose programs may choose.
+  Flag adapters(const char* what_for);
+  std::vector<Flag> rows();
+  std::vector<Flag> store_rows();  // For verbs whose programs may save contexts.
   Result<EngineOptions> finish() const;
-  Result<EngineOptions> finish_store(EngineOptions options) const;  // Of finish().
 };
 
-// Limits and grants of an instance; checked in finish().
+// Limits and grants of an instance.
 struct InstanceFlags {
-  std::string memory = "128MiB";
-  std::string output = "1GiB";
-  std::vector<std::string> limits;
   InstanceOptions options;
   // `pages`: what an instance may have without --pages-max.
-  void add_all(CLI::App& app, double cpu_seconds_max, const char* pages);
-  Result<InstanceOptions> finish(const CLI::App& app) const;
+  std::vector<Flag> limits(double cpu_seconds_max, const char* pages);
+  std::vector<Flag> grants();
+  InstanceOptions finish(const Rows& rows) const;
 };
 
-void add_sampling(CLI::App& app, SamplingOptions& options);
-// Of `quire chat`: those that /set changes, too.
-void add_chat_settings(CLI::App& app, ChatSettings& settings);
+std::vector<Flag> sampling_rows(SamplingOptions& options);
+// The flags of `quire chat` that /set changes, too.
+std::vector<Flag> chat_rows(ChatSettings& settings);
 
 struct GrammarFlags {
   std::string schema, regex, lark;
-  void add_all(CLI::App& app);
+  std::vector<Flag> rows();
   GrammarOptions finish() const;
 };
 
-void add_key_file(CLI::App& app, std::string& file);
-void add_json(CLI::App& app, OutputStyle& output);
+Flag key_file(std::string& file);
+Flag json(OutputStyle& output);
 
 // A number from `least` to `most`, in decimal. CLI::Range does not say which flag takes what, lets
 // nan pass, and CLI11 reads 010 as 8: so whole_within() is given to transform(), not to check().

@@ -1,32 +1,30 @@
 // The verb that teaches a shell the others.
 #include <memory>
-#include <string>
 
-#include "base/utf8.h"
 #include "cli/verb.h"
 
 namespace quire::cli {
+namespace {
+
+constexpr Choice<Shell> kShells[] = {
+    {"bash", Shell::Bash}, {"zsh", Shell::Zsh}, {"fish", Shell::Fish}};
+
+}  // namespace
 
 Verb add_completion(CLI::App& app) {
-  auto shell = std::make_shared<std::string>();
-  CLI::App* verb =
-      app.add_subcommand("completion", "Print what makes a shell complete quire's words by Tab");
-  verb->add_option("SHELL", *shell, "bash, zsh or fish")->type_name("bash|zsh|fish")->required();
-  verb->footer(
+  auto options = std::make_shared<CompletionOptions>();
+  Rows rows(app, "completion", "Print what makes a shell complete quire's words by Tab");
+  rows.add({Flag{"SHELL", "", one_of(options->shell, "shell", kShells), "bash, zsh or fish"}
+                .required()});
+  return rows.verb(
       R"(It completes verbs, flags, values of flags, files, and the names of models and of programs that come with
 quire. `make install` puts it where the shells look.
 
 Examples:
   source <(quire completion bash)
   quire completion zsh > ~/.zfunc/_quire
-  quire completion fish > ~/.config/fish/completions/quire.fish)");
-  return {verb, [shell]() -> Result<Request> {
-            if (*shell == "bash") return Request(CompletionOptions{Shell::Bash});
-            if (*shell == "zsh") return Request(CompletionOptions{Shell::Zsh});
-            if (*shell == "fish") return Request(CompletionOptions{Shell::Fish});
-            return Error(ErrorCode::InvalidArgument,
-                         "SHELL: " + in_quotes(*shell) + " is not bash, zsh or fish");
-          }};
+  quire completion fish > ~/.config/fish/completions/quire.fish)",
+      [options]() -> Result<Request> { return Request(*options); });
 }
 
 }  // namespace quire::cli

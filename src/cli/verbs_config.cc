@@ -1,12 +1,15 @@
 // The verb that shows what a server would be configured with.
 #include <memory>
-#include <string>
-#include <utility>
 
-#include "base/utf8.h"
 #include "cli/verb.h"
 
 namespace quire::cli {
+namespace {
+
+constexpr Choice<OutputStyle> kOutputs[] = {{"text", OutputStyle::Text},
+                                            {"json", OutputStyle::Json}};
+
+}  // namespace
 
 void add_config(CLI::App& app, std::vector<Verb>& verbs) {
   CLI::App* config = app.add_subcommand("config", "What configures a server, and where it is said");
@@ -20,28 +23,23 @@ void add_config(CLI::App& app, std::vector<Verb>& verbs) {
   for (CLI::Option* each : show->get_options()) {
     if (each->get_name() != "--config" && each->get_name() != "--help") each->group("");
   }
-  auto output = std::make_shared<std::string>("text");
-  show->add_option("--output", *output, "text, or json for programs")
-      ->type_name("text|json")
-      ->capture_default_str();
-  show->footer(R"(It takes the flags of quire serve, and starts nothing.
+  auto options = std::make_shared<ConfigOptions>();
+  Rows rows(show);
+  rows.add({{"--output", "", one_of(options->output, "output", kOutputs),
+             "text, or json for programs"}});
+  verbs.push_back(rows.verb(R"(It takes the flags of quire serve, and starts nothing.
 
 Examples:
   quire config show
   quire config show --config quire.toml --kv-pages 4096
-  quire config show --output json)");
-  verbs.push_back({show, [serve, output]() -> Result<Request> {
-                     const Request served = TRY(serve.finish());
-                     ConfigOptions options;
-                     options.output = std::get<ServeOptions>(served).output;
-                     if (*output == "json") {
-                       options.output = OutputStyle::Json;
-                     } else if (*output != "text") {
-                       return Error(ErrorCode::InvalidArgument, "--output " + in_quotes(*output) +
-                                                                    ": text or json was expected");
-                     }
-                     return Request(std::move(options));
-                   }});
+  quire config show --output json)",
+                            [serve, options]() -> Result<Request> {
+                              const Request served = TRY(serve.finish());
+                              if (std::get<ServeOptions>(served).output == OutputStyle::Json) {
+                                options->output = OutputStyle::Json;
+                              }
+                              return Request(*options);
+                            }));
 }
 
 }  // namespace quire::cli

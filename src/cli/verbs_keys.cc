@@ -13,14 +13,23 @@ KeysState keys_state_of(KeysAction action) {
   return options;
 }
 
-Verb keys_verb_of(CLI::App& app, KeysState options, const char* examples) {
-  app.add_option("--keys", options->file, "The file of keys, as quire serve --keys takes it")
-      ->envname("QUIRE_KEYS")
-      ->type_name("FILE")
-      ->required();
-  add_json(app, options->output);
-  app.footer(std::string("Examples:\n") + examples);
-  return {&app, [options]() -> Result<Request> { return Request(*options); }};
+// Adds what all of these verbs understand.
+Verb keys_verb_of(Rows& rows, KeysState options, const char* examples) {
+  rows.add({
+      Flag{"--keys", "FILE", &options->file, "The file of keys, as quire serve --keys takes it"}
+          .from("QUIRE_KEYS")
+          .required(),
+      json(options->output),
+  });
+  return rows.verb(std::string("Examples:\n") + examples,
+                   [options]() -> Result<Request> { return Request(*options); });
+}
+
+// "" of a text that is a day.
+std::string check_day(const std::string& text) {
+  const bool is_day = text.size() == 10 && text[4] == '-' && text[7] == '-' &&
+                      text.find_first_not_of("0123456789-") == std::string::npos;
+  return is_day ? "" : in_quotes(text) + " is not a day, as 2026-11-25";
 }
 
 }  // namespace
@@ -38,72 +47,56 @@ Examples:
   quire keys revoke alice --keys keys.txt)");
 
   const KeysState add = keys_state_of(KeysAction::Add);
-  CLI::App* add_verb =
-      keys->add_subcommand("add", "Make a key and print it, once: the file has only its SHA-256");
-  add_verb
-      ->add_option("NAME", add->name,
-                   "What the key is called in lists and reports: letters, digits, . - _")
-      ->required();
-  add_verb
-      ->add_option("--tenant", add->tenant,
-                   "The tenant for which clients with this key act; its limits are those of quire "
-                   "serve --tenant")
-      ->type_name("N")
-      ->transform(whole_within(0, UINT32_MAX))
-      ->capture_default_str();
-  add_verb
-      ->add_option("--rights", add->rights,
-                   "What the key may do: launch (programs, and requests to endpoints), upload, "
-                   "name-programs, see-tenant (what the own tenant holds), operate (everything, "
-                   "for each tenant)")
-      ->type_name("RIGHT,...")
-      ->capture_default_str();
-  verbs.push_back(keys_verb_of(*add_verb, add,
+  Rows add_rows(*keys, "add", "Make a key and print it, once: the file has only its SHA-256");
+  add_rows.add({
+      Flag{"NAME", "", &add->name,
+           "What the key is called in lists and reports: letters, digits, . - _"}
+          .required(),
+      {"--tenant", "N", &add->tenant,
+       "The tenant for which clients with this key act; its limits are those of quire serve "
+       "--tenant",
+       whole_within(0, UINT32_MAX)},
+      {"--rights", "RIGHT,...", &add->rights,
+       "What the key may do: launch (programs, and requests to endpoints), upload, name-programs, "
+       "see-tenant (what the own tenant holds), operate (everything, for each tenant)"},
+  });
+  verbs.push_back(keys_verb_of(add_rows, add,
                                "  quire keys add alice --keys keys.txt --tenant 1\n"
                                "  quire keys add web --keys keys.txt --tenant 2 --rights launch\n"
                                "  quire keys add admin --keys keys.txt --rights operate"));
 
   const KeysState list = keys_state_of(KeysAction::List);
-  CLI::App* list_verb =
-      keys->add_subcommand("list", "Name, tenant, rights and time of each; no key can be shown");
-  verbs.push_back(keys_verb_of(*list_verb, list,
+  Rows list_rows(*keys, "list", "Name, tenant, rights and time of each; no key can be shown");
+  verbs.push_back(keys_verb_of(list_rows, list,
                                "  quire keys list --keys keys.txt\n"
                                "  quire keys list --keys keys.txt --json"));
 
   const KeysState revoke = keys_state_of(KeysAction::Revoke);
-  CLI::App* revoke_verb =
-      keys->add_subcommand("revoke", "Forget a key; a server refuses it after SIGHUP");
-  revoke_verb->add_option("NAME", revoke->name, "The name of the key (quire keys list)")
-      ->required();
-  verbs.push_back(keys_verb_of(*revoke_verb, revoke, "  quire keys revoke alice --keys keys.txt"));
+  Rows revoke_rows(*keys, "revoke", "Forget a key; a server refuses it after SIGHUP");
+  revoke_rows.add(
+      {Flag{"NAME", "", &revoke->name, "The name of the key (quire keys list)"}.required()});
+  verbs.push_back(keys_verb_of(revoke_rows, revoke, "  quire keys revoke alice --keys keys.txt"));
 }
 
 Verb add_usage(CLI::App& app) {
   auto options = std::make_shared<UsageOptions>();
-  CLI::App* verb = app.add_subcommand("usage", "What each tenant and key used of a server, by day");
-  verb->add_option("--data", options->data, "The file of quire serve --usage")
-      ->envname("QUIRE_USAGE")
-      ->type_name("FILE")
-      ->required();
-  verb->add_option("--since", options->since, "From this day on (UTC), as 2026-11-25")
-      ->type_name("DAY")
-      ->check([](const std::string& text) {
-        const bool is_day = text.size() == 10 && text[4] == '-' && text[7] == '-' &&
-                            text.find_first_not_of("0123456789-") == std::string::npos;
-        return is_day ? std::string() : in_quotes(text) + " is not a day, as 2026-11-25";
-      });
-  verb->add_option("--tenant", options->tenant, "Of this tenant only")
-      ->type_name("N")
-      ->transform(whole_within(0, UINT32_MAX));
-  add_json(*verb, options->output);
-  verb->footer(
-      R"(A server writes every few seconds what instances used that have ended. docs/operate/access.md
-says what the columns count.
+  Rows rows(app, "usage", "What each tenant and key used of a server, by day");
+  rows.add({
+      Flag{"--data", "FILE", &options->data, "The file of quire serve --usage"}
+          .from("QUIRE_USAGE")
+          .required(),
+      {"--since", "DAY", &options->since, "From this day on (UTC), as 2026-11-25",
+       CLI::Validator(check_day, "")},
+      {"--tenant", "N", &options->tenant, "Of this tenant only", whole_within(0, UINT32_MAX)},
+      json(options->output),
+  });
+  return rows.verb(
+      R"(A server writes every few seconds what instances used that have ended. docs/operate/access.md says what the columns count.
 
 Examples:
   quire usage --data usage.sqlite
-  quire usage --data usage.sqlite --since 2026-11-01 --tenant 1 --json)");
-  return {verb, [options]() -> Result<Request> { return Request(*options); }};
+  quire usage --data usage.sqlite --since 2026-11-01 --tenant 1 --json)",
+      [options]() -> Result<Request> { return Request(*options); });
 }
 
 }  // namespace quire::cli

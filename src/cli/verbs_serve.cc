@@ -140,201 +140,137 @@ Result<std::uint64_t> compile_memory(const std::string& text) {
                "--compile-memory-max " + text + ": the compiler alone needs 64MiB");
 }
 
-Result<LogFormat> parse_log_format(const std::string& text) {
-  if (text == "text") return LogFormat::Text;
-  if (text == "json") return LogFormat::Json;
-  return Error(ErrorCode::InvalidArgument,
-               "--log-format " + in_quotes(text) + ": text or json was expected");
+constexpr Choice<LogFormat> kLogFormats[] = {{"text", LogFormat::Text}, {"json", LogFormat::Json}};
+
+struct ServeState {
+  ServeOptions options;
+  EngineFlags engine;
+  InstanceFlags instance;
+  std::string config;  // Read before the words are (config_layer.h).
+  bool tells_misses = false;
+};
+
+Result<void> read_tenants(const Words& words, std::vector<TenantOptions>& tenants) {
+  for (const std::string& each : words) {
+    const TenantOptions tenant = TRY(parse_tenant(each));
+    for (const TenantOptions& other : tenants) {
+      if (other.tenant != tenant.tenant) continue;
+      return Error(ErrorCode::InvalidArgument,
+                   "--tenant: " + std::to_string(tenant.tenant) + " is given twice");
+    }
+    tenants.push_back(tenant);
+  }
+  if (tenants.size() <= kTenantCountMax) return {};
+  return Error(ErrorCode::InvalidArgument, "--tenant: " + std::to_string(tenants.size()) +
+                                               " tenants; at most " +
+                                               std::to_string(kTenantCountMax) + " can be named");
 }
 
-Result<EngineOptions> serving_engine(EngineFlags& flags, bool tells_misses) {
-  EngineOptions engine = TRY(flags.finish());
-  if (tells_misses) engine.misses = MissUse::Tell;
-  return engine;
-}
-
-Result<void> check_repair(const ServeOptions& options) {
-  if (!options.repairs_prompts || options.engine.store_use != StoreUse::Off) return {};
-  return Error(ErrorCode::InvalidArgument,
-               "--prompt-repair keeps what it learns in the store: leave out --no-store");
-}
-
-}  // namespace
-
-Verb add_serve(CLI::App& app) {
-  return add_serve_flags(
-      app.add_subcommand("serve", "Let clients run programs on the engine here"));
-}
-
-Verb add_serve_flags(CLI::App* verb) {
-  struct State {
-    ServeOptions options;
-    EngineFlags engine;
-    InstanceFlags instance;
-    std::vector<std::string> tenants;
-    std::string compile_memory = "1GiB";
-    std::string log_format = "text";
-    bool has_no_endpoints = false;
-    std::string config;  // Read before the words are (config_layer.h).
-    bool tells_misses = false;
+std::vector<Flag> endpoint_rows(ServeState& state) {
+  ServeOptions& options = state.options;
+  return {
+      {"PROGRAM", "", &options.programs,
+       "Programs that clients may launch by name, which is that of the file without .wasm: "
+       "modules, C++ sources (compiled first) and scripts. A folder stands for all its modules, "
+       "and for its scripts that no other one imports. Clients may upload more"},
+      {"--listen", "HOST:PORT", &options.listen,
+       "The address for clients; port 0 for any that is free. An address that other machines "
+       "reach needs --keys"},
+      {"--endpoint", "\"METHOD /PATH=PROGRAM [ARGUMENT...]\"", &options.endpoints,
+       "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), and a "
+       "program with its arguments. The program is the name of one given here, the file of a "
+       "module, a C++ source (compiled first) or a script. One instance answers each request. It "
+       "replaces an endpoint of quire at that path. May be given again (docs/guide/endpoints.md)"},
+      {"--no-endpoints", "", [&options] { options.has_shipped_endpoints = false; },
+       "Leave out the endpoints of quire: /v1/models, /v1/chat/completions, /v1/completions, "
+       "/v1/responses and /v1/embeddings of OpenAI, /v1/messages and /v1/messages/count_tokens of "
+       "Anthropic, /tokenize, /detokenize and /apply-template"},
+      {"--prompt-repair", "", &options.repairs_prompts,
+       "Let the endpoints for conversations move some lines of the system prompt to its end: those "
+       "in which a number, a time, an id or a path changes from turn to turn. The cache then finds "
+       "what follows them; needs a store"},
+      {"--explain-misses", "", &state.tells_misses,
+       "Report to programs why their tokens were not found in the cache, from pages of their own "
+       "tenant alone; the endpoints of quire put it into the usage"},
+      {"--allow-origin", "ORIGIN", &options.allowed_origins,
+       "Let web pages of that origin use the endpoints (CORS), as https://example.com; * for all. "
+       "May be given again"},
   };
-  auto state = std::make_shared<State>();
-  ServeOptions& options = state->options;
-  verb->add_option(
-      "PROGRAM", options.programs,
-      "Programs that clients may launch by name, which is that of the file without .wasm: modules, "
-      "C++ sources (compiled first) and scripts. A folder stands for all its modules, and for its "
-      "scripts that no other one imports. Clients may upload more");
-  verb->add_option("--listen", options.listen,
-                   "The address for clients; port 0 for any that is free. An address that other "
-                   "machines reach needs --keys")
-      ->envname("QUIRE_LISTEN")
-      ->type_name("HOST:PORT")
-      ->capture_default_str();
-  verb->add_option(
-          "--endpoint", options.endpoints,
-          "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), and a "
-          "program with its arguments. The program is the name of one given here, the file of a "
-          "module, a C++ source (compiled first) or a script. One instance answers each request. "
-          "It replaces an endpoint of quire at that path. May be given again "
-          "(docs/guide/endpoints.md)")
-      ->type_name("\"METHOD /PATH=PROGRAM [ARGUMENT...]\"")
-      ->allow_extra_args(false);
-  verb->add_flag("--no-endpoints", state->has_no_endpoints,
-                 "Leave out the endpoints of quire: /v1/models, /v1/chat/completions, "
-                 "/v1/completions, /v1/responses and /v1/embeddings of OpenAI, /v1/messages and "
-                 "/v1/messages/count_tokens of Anthropic, /tokenize, /detokenize and "
-                 "/apply-template");
-  verb->add_flag("--prompt-repair", options.repairs_prompts,
-                 "Let the endpoints for conversations move some lines of the system prompt to its "
-                 "end: those in which a number, a time, an id or a path changes from turn to turn. "
-                 "The cache then finds what follows them; needs a store");
-  verb->add_flag("--explain-misses", state->tells_misses,
-                 "Report to programs why their tokens were not found in the cache, from pages of "
-                 "their own tenant alone; the endpoints of quire put it into the usage");
-  verb->add_option(
-          "--allow-origin", options.allowed_origins,
-          "Let web pages of that origin use the endpoints (CORS), as https://example.com; * "
-          "for all. May be given again")
-      ->type_name("ORIGIN")
-      ->allow_extra_args(false);
-  verb->add_option("--keys", options.keys_file,
-                   "Serve clients that have a key of this file alone (quire keys add makes it); "
-                   "SIGHUP reads it again. Uploads are then compiled as with --cranelift-only "
-                   "(docs/operate/access.md)")
-      ->envname("QUIRE_KEYS")
-      ->type_name("FILE");
-  verb->add_option(
-          "--allow-host", options.allowed_hosts,
-          "A name by which clients reach the server (their Host header), in addition to the "
-          "address and localhost, as models.example.com. Needs --keys. May be given again")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  verb->add_option("--usage", options.usage_file,
-                   "Keep accounts in this file: requests, launches, tokens and time of each tenant "
-                   "and key, by day (quire usage shows them)")
-      ->envname("QUIRE_USAGE")
-      ->type_name("FILE");
-  verb->add_option("--tls-certificate", options.tls_certificate,
-                   "Serve https:// and wss:// alone (TLS 1.2 and 1.3): the server's certificate in "
-                   "PEM, and after it those that lead to a root; SIGHUP reads it and its key again")
-      ->envname("QUIRE_TLS_CERTIFICATE")
-      ->type_name("FILE");
-  verb->add_option("--tls-key", options.tls_key, "Its private key in PEM, without a password")
-      ->envname("QUIRE_TLS_KEY")
-      ->type_name("FILE");
-  verb->add_option(
-          "--instances", options.instance_count_max,
-          "Maximum number of instances, counting those whose output has not been delivered yet "
-          "(instance_count_max); shared out among the tenants (docs/reference/limits.md)")
-      ->envname("QUIRE_INSTANCES")
-      ->type_name("N")
-      ->transform(whole_within(1, 65536))
-      ->capture_default_str();
-  verb->add_option("--launch-queue", options.waiting_launch_count_max,
-                   "Maximum number of launches that wait for an instance to end "
-                   "(waiting_launch_count_max), shared out among the tenants. Further launches are "
-                   "refused with the time after which to try again")
-      ->envname("QUIRE_LAUNCH_QUEUE")
-      ->type_name("N")
-      ->transform(whole_within(0, 65536))
-      ->capture_default_str();
-  verb->add_option(
-          "--connections", options.connection_count_max,
-          "Clients at once (connection_count_max), of which an address without a known key has a "
-          "quarter; beyond, a new one gets the place of an idle one (docs/operate/README.md)")
-      ->envname("QUIRE_CONNECTIONS")
-      ->type_name("N")
-      ->transform(whole_within(1, 65536))
-      ->capture_default_str();
-  verb->add_option(
-          "--grace", options.grace_seconds,
-          "How long a program goes on after its client is gone, unless it is detached or another "
-          "client attaches; also how long programs go on when the server shuts down")
-      ->envname("QUIRE_GRACE")
-      ->type_name("S")
-      ->check(real_within(0.0, 1e6))
-      ->capture_default_str();
-  verb->add_option("--keep", options.keep_seconds,
-                   "How long the last output of a detached program waits for a client")
-      ->envname("QUIRE_KEEP")
-      ->type_name("S")
-      ->check(real_within(0.0, 1e6))
-      ->capture_default_str();
-  verb->add_option("--tenant", state->tenants,
-                   "Limits of tenant N. Its share of the device and of the pool of pages: "
-                   "weight:W. For all its programs together: instances:N, pages:N, memory:BYTES "
-                   "(what they may grow to), http:N (exchanges), uploads:BYTES and frames:BYTES "
-                   "(of its clients, not complete yet). In a minute: requests_per_minute (to "
-                   "endpoints), launches_per_minute, tokens_per_minute. For each of its programs: "
-                   "each limit of --limit, as token_count_max:1000000. allow-http, once or more, "
-                   "takes the place of --allow-http. Each may be left out. May be given again; "
-                   "without it there is tenant 0 alone, without these limits")
-      ->type_name("N=weight:W,instances:N,NAME:VALUE,...")
-      ->allow_extra_args(false);
-  verb->add_option("--compile-memory-max", state->compile_memory,
-                   "Memory of the process that compiles a module which a client uploaded (64MiB at "
-                   "least); one that needs more is refused")
-      ->envname("QUIRE_COMPILE_MEMORY_MAX")
-      ->type_name("BYTES")
-      ->check(byte_count())
-      ->capture_default_str();
-  verb->add_option("--compile-seconds-max", options.compile_seconds_max,
-                   "Its processor time; by the clock it has four times as long")
-      ->envname("QUIRE_COMPILE_SECONDS_MAX")
-      ->type_name("S")
-      ->transform(whole_within(1, 86400))
-      ->capture_default_str();
-  verb->add_flag("--cranelift-only", options.has_cranelift_only,
-                 "Compile what clients upload with Cranelift alone, not first with Winch, which is "
-                 "quicker (0.03 s for 0.2 s) and has the worse security record: for programs of "
-                 "people you do not trust")
-      ->envname("QUIRE_CRANELIFT_ONLY");
-  verb->add_option(
-          "--log-format", state->log_format,
-          "How the server reports what happens, on standard error: text for people, or json, "
-          "one object a line, with a line for each request (docs/operate/README.md)")
-      ->envname("QUIRE_LOG_FORMAT")
-      ->type_name("text|json")
-      ->capture_default_str();
-  state->instance.add_all(*verb, 3600.0,
-                          "a quarter of the pool, or what holds 2,048 tokens where that is more");
-  state->engine.add_models(*verb);
-  state->engine.add_adapters(*verb, "for programs of all tenants to use by NAME");
-  state->engine.add_rest(*verb);
-  state->engine.add_store(*verb);
-  verb->add_option(
-          "--config", state->config,
-          "A file in TOML with values for these flags: a key is a flag's name, as in "
-          "kv-memory = \"2GiB\". A flag wins over its variable, that over the file. Without "
-          "this the file is $XDG_CONFIG_HOME/quire/quire.toml (~/.config), if it is there "
-          "(docs/operate/README.md)")
-      ->envname("QUIRE_CONFIG")
-      ->type_name("FILE");
-  add_json(*verb, options.output);
-  name_variables(*verb);
-  verb->footer(
-      R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. The
+}
+
+std::vector<Flag> access_rows(ServeOptions& options) {
+  return {
+      {"--keys", "FILE", &options.keys_file,
+       "Serve clients that have a key of this file alone (quire keys add makes it); SIGHUP reads "
+       "it again. Uploads are then compiled as with --cranelift-only (docs/operate/access.md)"},
+      {"--allow-host", "NAME", &options.allowed_hosts,
+       "A name by which clients reach the server (their Host header), in addition to the address "
+       "and localhost, as models.example.com. Needs --keys. May be given again"},
+      {"--usage", "FILE", &options.usage_file,
+       "Keep accounts in this file: requests, launches, tokens and time of each tenant and key, by "
+       "day (quire usage shows them)"},
+      {"--tls-certificate", "FILE", &options.tls_certificate,
+       "Serve https:// and wss:// alone (TLS 1.2 and 1.3): the server's certificate in PEM, and "
+       "after it those that lead to a root; SIGHUP reads it and its key again"},
+      {"--tls-key", "FILE", &options.tls_key, "Its private key in PEM, without a password"},
+  };
+}
+
+std::vector<Flag> sharing_rows(ServeOptions& options) {
+  const auto read = [&options](const Words& words) { return read_tenants(words, options.tenants); };
+  return {
+      {"--instances", "N", &options.instance_count_max,
+       "Maximum number of instances, counting those whose output has not been delivered yet "
+       "(instance_count_max); shared out among the tenants (docs/reference/limits.md)",
+       whole_within(1, 65536)},
+      {"--launch-queue", "N", &options.waiting_launch_count_max,
+       "Maximum number of launches that wait for an instance to end (waiting_launch_count_max), "
+       "shared out among the tenants. Further launches are refused with the time after which to "
+       "try again",
+       whole_within(0, 65536)},
+      {"--connections", "N", &options.connection_count_max,
+       "Clients at once (connection_count_max), of which an address without a known key has a "
+       "quarter; beyond, a new one gets the place of an idle one (docs/operate/README.md)",
+       whole_within(1, 65536)},
+      {"--grace", "S", &options.grace_seconds,
+       "How long a program goes on after its client is gone, unless it is detached or another "
+       "client attaches; also how long programs go on when the server shuts down",
+       real_within(0.0, 1e6)},
+      {"--keep", "S", &options.keep_seconds,
+       "How long the last output of a detached program waits for a client", real_within(0.0, 1e6)},
+      {"--tenant", "N=weight:W,instances:N,NAME:VALUE,...",
+       Reader{.read = read, .may_repeat = true},
+       "Limits of tenant N. Its share of the device and of the pool of pages: weight:W. For all "
+       "its programs together: instances:N, pages:N, memory:BYTES (what they may grow to), http:N "
+       "(exchanges), uploads:BYTES and frames:BYTES (of its clients, not complete yet). In a "
+       "minute: requests_per_minute (to endpoints), launches_per_minute, tokens_per_minute. For "
+       "each of its programs: each limit of --limit, as token_count_max:1000000. allow-http, once "
+       "or more, takes the place of --allow-http. Each may be left out. May be given again; "
+       "without it there is tenant 0 alone, without these limits"},
+  };
+}
+
+std::vector<Flag> compiling_rows(ServeOptions& options) {
+  Reader memory = bytes(options.compile_memory_bytes_max);
+  memory.read = [&options](const Words& words) -> Result<void> {
+    options.compile_memory_bytes_max = TRY(compile_memory(words.back()));
+    return {};
+  };
+  return {
+      {"--compile-memory-max", "BYTES", std::move(memory),
+       "Memory of the process that compiles a module which a client uploaded (64MiB at least); one "
+       "that needs more is refused"},
+      {"--compile-seconds-max", "S", &options.compile_seconds_max,
+       "Its processor time; by the clock it has four times as long", whole_within(1, 86400)},
+      {"--cranelift-only", "", &options.has_cranelift_only,
+       "Compile what clients upload with Cranelift alone, not first with Winch, which is quicker "
+       "(0.03 s for 0.2 s) and has the worse security record: for programs of people you do not "
+       "trust"},
+  };
+}
+
+constexpr const char* kServeNotes =
+    R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. The
 server reports on standard error what happens. Monitoring uses GET /metrics, /health/live and
 /health/ready (docs/operate/README.md).
 Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, the rest is stopped; a
@@ -351,67 +287,83 @@ Examples:
   quire serve --keys keys.txt --tenant 1=requests_per_minute:60,tokens_per_minute:20000
   quire keys add alice --keys keys.txt && quire serve --keys keys.txt --listen 0.0.0.0:7847 --allow-host models.example.com
   quire serve --limit wall_ns_max=3600s --tenant 0=weight:3 --tenant 1=weight:1,token_count_max:1000000
-  quire run --server ws://127.0.0.1:7847 text_completion -- --prompt "Once upon a time")");
-  return {verb, [state, verb]() -> Result<Request> {
-            state->options.engine = TRY(serving_engine(state->engine, state->tells_misses));
-            TRY(check_repair(state->options));
-            state->options.instance = TRY(state->instance.finish(*verb));
-            for (const std::string& each : state->tenants) {
-              const TenantOptions tenant = TRY(parse_tenant(each));
-              for (const TenantOptions& other : state->options.tenants) {
-                if (other.tenant != tenant.tenant) continue;
-                return Error(ErrorCode::InvalidArgument,
-                             "--tenant: " + std::to_string(tenant.tenant) + " is given twice");
-              }
-              state->options.tenants.push_back(tenant);
-            }
-            if (state->options.tenants.size() > kTenantCountMax) {
-              return Error(ErrorCode::InvalidArgument,
-                           "--tenant: " + std::to_string(state->options.tenants.size()) +
-                               " tenants; at most " + std::to_string(kTenantCountMax) +
-                               " can be named");
-            }
-            if (!state->options.allowed_hosts.empty() && state->options.keys_file.empty()) {
-              return Error(ErrorCode::InvalidArgument,
-                           "--allow-host: a server without --keys may be named as this machine "
-                           "alone");
-            }
-            if (state->options.tls_certificate.empty() != state->options.tls_key.empty()) {
-              return Error(ErrorCode::InvalidArgument,
-                           "--tls-certificate and --tls-key are given together");
-            }
-            state->options.compile_memory_bytes_max = TRY(compile_memory(state->compile_memory));
-            state->options.has_shipped_endpoints = !state->has_no_endpoints;
-            state->options.log_format = TRY(parse_log_format(state->log_format));
-            return Request(state->options);
-          }};
+  quire run --server ws://127.0.0.1:7847 text_completion -- --prompt "Once upon a time")";
+
+// Checks flags that depend on each other.
+Result<void> check_serve(const ServeOptions& options) {
+  if (options.repairs_prompts && options.engine.store_use == StoreUse::Off) {
+    return Error(ErrorCode::InvalidArgument,
+                 "--prompt-repair keeps what it learns in the store: leave out --no-store");
+  }
+  if (!options.allowed_hosts.empty() && options.keys_file.empty()) {
+    return Error(ErrorCode::InvalidArgument,
+                 "--allow-host: a server without --keys may be named as this machine alone");
+  }
+  if (options.tls_certificate.empty() == options.tls_key.empty()) return {};
+  return Error(ErrorCode::InvalidArgument, "--tls-certificate and --tls-key are given together");
 }
 
-void add_key_file(CLI::App& app, std::string& file) {
-  app.add_option("--key-file", file,
-                 "A file with the key that the server wants (quire keys add prints it); without it "
-                 "$QUIRE_KEY")
-      ->type_name("FILE");
+}  // namespace
+
+Verb add_serve(CLI::App& app) {
+  return add_serve_flags(
+      app.add_subcommand("serve", "Let clients run programs on the engine here"));
+}
+
+Verb add_serve_flags(CLI::App* verb) {
+  auto state = std::make_shared<ServeState>();
+  ServeOptions& options = state->options;
+  auto rows = std::make_shared<Rows>(verb);
+  rows->add(endpoint_rows(*state));
+  rows->add(access_rows(options));
+  rows->add({{"--log-format", "", one_of(options.log_format, "log format", kLogFormats),
+              "How the server reports what happens, on standard error: text for people, or json, "
+              "one object a line, with a line for each request (docs/operate/README.md)"}});
+  rows->add(state->instance.grants());
+  rows->add({
+      state->engine.models(),
+      state->engine.adapters("for programs of all tenants to use by NAME"),
+      Flag{
+          "--config", "FILE", &state->config,
+          "A file in TOML with values for these flags: a key is a flag's name, as in kv-memory = "
+          "\"2GiB\". A flag wins over its variable, that over the file. Without this the file is "
+          "$XDG_CONFIG_HOME/quire/quire.toml (~/.config), if it is there (docs/operate/README.md)"},
+      json(options.output),
+  });
+  rows->add(sharing_rows(options), Part::Limits);
+  rows->add(compiling_rows(options), Part::Limits);
+  rows->add(state->instance.limits(
+                3600.0, "a quarter of the pool, or what holds 2,048 tokens where that is more"),
+            Part::Limits);
+  rows->add(state->engine.rows(), Part::Engine);
+  rows->add(state->engine.store_rows(), Part::Engine);
+  rows->name_variables();
+  return rows->verb(kServeNotes, [state, rows]() -> Result<Request> {
+    ServeOptions& served = state->options;
+    served.engine = TRY(state->engine.finish());
+    if (state->tells_misses) served.engine.misses = MissUse::Tell;
+    served.instance = state->instance.finish(*rows);
+    TRY(check_serve(served));
+    return Request(served);
+  });
 }
 
 Verb add_status(CLI::App& app) {
   auto options = std::make_shared<StatusOptions>();
-  CLI::App* verb = app.add_subcommand(
-      "status", "Report what tenants and programs of a server hold and have used");
-  verb->add_option(
-          "--server", options->server,
-          "The server, as quire serve printed it: ws://HOST:PORT, or wss://HOST:PORT with TLS")
-      ->type_name("URL")
-      ->capture_default_str();
-  add_key_file(*verb, options->key_file);
-  add_json(*verb, options->output);
-  verb->footer(
+  Rows rows(app, "status", "Report what tenants and programs of a server hold and have used");
+  rows.add({
+      {"--server", "URL", &options->server,
+       "The server, as quire serve printed it: ws://HOST:PORT, or wss://HOST:PORT with TLS"},
+      key_file(options->key_file),
+      json(options->output),
+  });
+  return rows.verb(
       R"(A server without keys tells of all tenants, and so does one with keys if the key may operate. docs/reference/limits.md says what the figures mean.
 
 Examples:
   quire status
-  quire status --server ws://127.0.0.1:7847 --json)");
-  return {verb, [options]() -> Result<Request> { return Request(*options); }};
+  quire status --server ws://127.0.0.1:7847 --json)",
+      [options]() -> Result<Request> { return Request(*options); });
 }
 
 }  // namespace quire::cli

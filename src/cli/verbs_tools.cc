@@ -23,13 +23,41 @@ Examples:
   quire model add model.gguf
   quire model add ./checkpoint --name mine)";
 
+struct ModelState {
+  ModelOptions options;
+  EngineFlags engine;
+};
+
+std::vector<Flag> model_rows(ModelState& state) {
+  ModelOptions& options = state.options;
+  switch (options.action) {
+    case ModelAction::List:
+      return {{"--available", "", &options.available,
+               "The names that `quire model add` knows, with sizes and licenses"},
+              json(options.output)};
+    case ModelAction::Show:
+      return {{"MODEL", "", &options.model, "A name, a GGUF file or a folder"},
+              state.engine.model(),
+              json(options.output)};
+    case ModelAction::Add:
+      return {Flag{"SOURCE", "", &options.model,
+                   "A name that `quire model list --available` prints; a model of Hugging Face, as "
+                   "hf:USER/REPO, hf:USER/REPO:QUANT or hf:USER/REPO/FILE (hf.co/... means the "
+                   "same); a GGUF file (of a model in shards: any shard), a folder or a URL"}
+                  .required(),
+              {"--name", "NAME", &options.name, "What to call it"},
+              json(options.output)};
+    case ModelAction::Remove:
+      return {Flag{"MODEL", "", &options.model, "A name"}.required(), json(options.output)};
+    case ModelAction::Verify:
+      break;
+  }
+  return {{"MODEL", "", &options.model, "A name"}, json(options.output)};
+}
+
 }  // namespace
 
 void add_model(CLI::App& app, std::vector<Verb>& verbs) {
-  struct State {
-    ModelOptions options;
-    EngineFlags engine;
-  };
   CLI::App* model = app.add_subcommand("model", "The models under the user's data folder");
   model->require_subcommand(1);
   model->footer(R"(Examples:
@@ -39,120 +67,85 @@ void add_model(CLI::App& app, std::vector<Verb>& verbs) {
   quire model add ~/Downloads/model.gguf --name mine
   quire model show smollm2-135m-instruct)");
 
-  const auto add = [&](const char* name, const char* description, ModelAction action) {
-    auto state = std::make_shared<State>();
+  const auto add = [&](const char* name, const char* about, ModelAction action,
+                       const char* footer) {
+    auto state = std::make_shared<ModelState>();
     state->options.action = action;
-    CLI::App* verb = model->add_subcommand(name, description);
-    if (action == ModelAction::Add) {
-      verb->add_option(
-              "SOURCE", state->options.model,
-              "A name that `quire model list --available` prints; a model of Hugging Face, as "
-              "hf:USER/REPO, hf:USER/REPO:QUANT or hf:USER/REPO/FILE (hf.co/... means the "
-              "same); a GGUF file (of a model in shards: any shard), a folder or a URL")
-          ->required();
-      verb->add_option("--name", state->options.name, "What to call it")->type_name("NAME");
-    } else if (action == ModelAction::Show) {
-      verb->add_option("MODEL", state->options.model, "A name, a GGUF file or a folder");
-      state->engine.add_all(*verb);
-    } else if (action == ModelAction::List) {
-      verb->add_flag("--available", state->options.available,
-                     "The names that `quire model add` knows, with sizes and licenses");
-    } else {
-      CLI::Option* which = verb->add_option("MODEL", state->options.model, "A name");
-      if (action == ModelAction::Remove) which->required();
-    }
-    add_json(*verb, state->options.output);
-    verbs.push_back({verb, [state]() -> Result<Request> {
-                       state->options.engine = TRY(state->engine.finish());
-                       if (state->options.model.empty()) {
-                         state->options.model = state->options.engine.model;
-                       }
-                       return Request(state->options);
-                     }});
-    return verb;
+    Rows rows(*model, name, about);
+    rows.add(model_rows(*state));
+    if (action == ModelAction::Show) rows.add(state->engine.rows(), Part::Engine);
+    verbs.push_back(rows.verb(footer, [state]() -> Result<Request> {
+      state->options.engine = TRY(state->engine.finish());
+      if (state->options.model.empty()) state->options.model = state->options.engine.model;
+      return Request(state->options);
+    }));
   };
-  add("list", "Names, formats and sizes", ModelAction::List)
-      ->footer(
-          "Examples:\n  quire model list\n  quire model list --available\n  quire model list "
-          "--json");
-  add("show", "Shape, formats, KV bytes per token, tokens that fit the pool", ModelAction::Show)
-      ->footer(
-          "Examples:\n  quire model show\n  quire model show model.gguf --kv-memory 2GiB --json");
-  add("add", "Check a model and take it in under a name", ModelAction::Add)->footer(kModelSources);
-  add("remove", "Forget a model and delete its copy", ModelAction::Remove)
-      ->footer("Examples:\n  quire model remove mine");
-  add("verify", "Read every byte again and compare checksums", ModelAction::Verify)
-      ->footer("Examples:\n  quire model verify\n  quire model verify mine --json");
+  add("list", "Names, formats and sizes", ModelAction::List, R"(Examples:
+  quire model list
+  quire model list --available
+  quire model list --json)");
+  add("show", "Shape, formats, KV bytes per token, tokens that fit the pool", ModelAction::Show,
+      R"(Examples:
+  quire model show
+  quire model show model.gguf --kv-memory 2GiB --json)");
+  add("add", "Check a model and take it in under a name", ModelAction::Add, kModelSources);
+  add("remove", "Forget a model and delete its copy", ModelAction::Remove, R"(Examples:
+  quire model remove mine)");
+  add("verify", "Read every byte again and compare checksums", ModelAction::Verify, R"(Examples:
+  quire model verify
+  quire model verify mine --json)");
 }
 
 Verb add_tokenize(CLI::App& app) {
-  struct State {
-    TokenizeOptions options;
-    EngineFlags engine;
-  };
-  auto state = std::make_shared<State>();
-  CLI::App* verb = app.add_subcommand("tokenize", "Text to token ids");
-  verb->add_option("TEXT", state->options.text, "The text; none: standard input");
-  verb->add_flag("--plain", state->options.plain, "Special tokens in the text stay plain text");
-  verb->add_flag("--bos", state->options.add_bos,
-                 "Prepend the begin-of-text token, if there is one");
-  state->engine.add_model(*verb);
-  add_json(*verb, state->options.output);
-  verb->footer("Examples:\n  quire tokenize \"Hello, world\"\n  quire tokenize --json < text.txt");
-  return {verb, [state]() -> Result<Request> {
-            state->options.model = state->engine.model;
-            return Request(state->options);
-          }};
+  auto options = std::make_shared<TokenizeOptions>();
+  Rows rows(app, "tokenize", "Text to token ids");
+  rows.add({
+      {"TEXT", "", &options->text, "The text; none: standard input"},
+      {"--plain", "", &options->plain, "Special tokens in the text stay plain text"},
+      {"--bos", "", &options->add_bos, "Prepend the begin-of-text token, if there is one"},
+      model_flag(options->model),
+      json(options->output),
+  });
+  return rows.verb(R"(Examples:
+  quire tokenize "Hello, world"
+  quire tokenize --json < text.txt)",
+                   [options]() -> Result<Request> { return Request(*options); });
 }
 
 Verb add_detokenize(CLI::App& app) {
-  struct State {
-    DetokenizeOptions options;
-    EngineFlags engine;
-  };
-  auto state = std::make_shared<State>();
-  CLI::App* verb = app.add_subcommand("detokenize", "Token ids to text");
-  verb->add_option("IDS", state->options.ids,
-                   "Token ids; none: standard input, a JSON array or words")
-      ->transform(whole_within(0, UINT32_MAX));
-  verb->add_flag("--skip-special", state->options.skip_special, "Leave special tokens out");
-  state->engine.add_model(*verb);
-  verb->footer(
-      "Examples:\n  quire detokenize 504 3575 282 4649 314\n  quire tokenize \"Hi\" | quire "
-      "detokenize");
-  return {verb, [state]() -> Result<Request> {
-            state->options.model = state->engine.model;
-            return Request(state->options);
-          }};
+  auto options = std::make_shared<DetokenizeOptions>();
+  Rows rows(app, "detokenize", "Token ids to text");
+  rows.add({
+      {"IDS", "", &options->ids, "Token ids; none: standard input, a JSON array or words",
+       whole_within(0, UINT32_MAX)},
+      {"--skip-special", "", &options->skip_special, "Leave special tokens out"},
+      model_flag(options->model),
+  });
+  return rows.verb(R"(Examples:
+  quire detokenize 504 3575 282 4649 314
+  quire tokenize "Hi" | quire detokenize)",
+                   [options]() -> Result<Request> { return Request(*options); });
 }
 
 Verb add_template(CLI::App& app) {
-  struct State {
-    TemplateOptions options;
-    EngineFlags engine;
-  };
-  auto state = std::make_shared<State>();
-  CLI::App* verb =
-      app.add_subcommand("template", "Chat messages to a prompt, by the model's own template");
-  verb->add_option(
-      "FILE", state->options.messages_file,
-      "JSON: {\"messages\": [...], \"tools\": [...]} or the array alone; none: standard "
-      "input, unless --user is given");
-  verb->add_option("--user", state->options.user, "A message of the user")
-      ->type_name("TEXT")
-      ->expected(1);
-  verb->add_option("--system", state->options.system, "The system message")->type_name("TEXT");
-  verb->add_flag("--ids", state->options.ids, "Token ids instead of text");
-  verb->add_flag("--no-generation-prompt", state->options.no_generation_prompt,
-                 "Do not open the assistant's turn");
-  state->engine.add_model(*verb);
-  add_json(*verb, state->options.output);
-  verb->footer(
-      "Examples:\n  quire template --user \"Hello\"\n  quire template chat.json --ids --json");
-  return {verb, [state]() -> Result<Request> {
-            state->options.model = state->engine.model;
-            return Request(state->options);
-          }};
+  auto options = std::make_shared<TemplateOptions>();
+  Rows rows(app, "template", "Chat messages to a prompt, by the model's own template");
+  rows.add({
+      {"FILE", "", &options->messages_file,
+       "JSON: {\"messages\": [...], \"tools\": [...]} or the array alone; none: standard input, "
+       "unless --user is given"},
+      {"--user", "TEXT", &options->user, "A message of the user; may be given again"},
+      {"--system", "TEXT", &options->system, "The system message"},
+      {"--ids", "", &options->ids, "Token ids instead of text"},
+      {"--no-generation-prompt", "", &options->no_generation_prompt,
+       "Do not open the assistant's turn"},
+      model_flag(options->model),
+      json(options->output),
+  });
+  return rows.verb(R"(Examples:
+  quire template --user "Hello"
+  quire template chat.json --ids --json)",
+                   [options]() -> Result<Request> { return Request(*options); });
 }
 
 Verb add_doctor(CLI::App& app) {
@@ -161,28 +154,30 @@ Verb add_doctor(CLI::App& app) {
     EngineFlags engine;
   };
   auto state = std::make_shared<State>();
-  CLI::App* verb = app.add_subcommand("doctor", "What this machine has, what it lacks, what to do");
-  verb->add_flag("--tiers", state->options.measures_tiers,
-                 "Run the model for some seconds and say what bringing pages back from host memory "
-                 "and from disk takes, what computing them does, and which is chosen");
-  verb->add_option("--sdk", state->options.sdk,
-                   "The C++ SDK to check; what lies beside quire where not given")
-      ->type_name("FOLDER")
-      ->envname("QUIRE_SDK");
-  state->engine.add_all(*verb);
-  add_json(*verb, state->options.output);
-  verb->footer(
+  Rows rows(app, "doctor", "What this machine has, what it lacks, what to do");
+  rows.add({
+      {"--tiers", "", &state->options.measures_tiers,
+       "Run the model for some seconds and say what bringing pages back from host memory and from "
+       "disk takes, what computing them does, and which is chosen"},
+      Flag{"--sdk", "FOLDER", &state->options.sdk,
+           "The C++ SDK to check; what lies beside quire where not given"}
+          .from("QUIRE_SDK"),
+      state->engine.model(),
+      json(state->options.output),
+  });
+  rows.add(state->engine.rows(), Part::Engine);
+  return rows.verb(
       R"(Exit code 1 when something that Quire needs is missing. What --tiers measures depends on the engine's
 flags; the rest does not.
 
 Examples:
   quire doctor
   quire doctor --json
-  quire doctor --tiers --threads 2)");
-  return {verb, [state]() -> Result<Request> {
-            state->options.engine = TRY(state->engine.finish());
-            return Request(state->options);
-          }};
+  quire doctor --tiers --threads 2)",
+      [state]() -> Result<Request> {
+        state->options.engine = TRY(state->engine.finish());
+        return Request(state->options);
+      });
 }
 
 }  // namespace quire::cli

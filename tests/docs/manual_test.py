@@ -1,4 +1,4 @@
-"""The manual pages that `make install` installs: one for each verb, with each flag of its --help, and clean for their readers."""
+"""The manual pages that `make install` installs: one for each verb, with each flag of its --help-all, and clean for their readers."""
 import pathlib
 import re
 import shutil
@@ -18,6 +18,9 @@ class Manual(unittest.TestCase):
         subprocess.run([BUILD / "quire", "write-installed-files", cls.share], check=True)
         cls.pages = sorted((cls.share / "man" / "man1").iterdir())
 
+    def help(self, *words):
+        return subprocess.run([BUILD / "quire", *words], capture_output=True, text=True, check=True).stdout
+
     def test_every_verb_has_a_page_with_its_flags(self):
         names = {each.name for each in self.pages}
         self.assertIn("quire.1", names)
@@ -28,8 +31,9 @@ class Manual(unittest.TestCase):
             self.assertIn(page, names)
             names.discard(page)
             text = (self.share / "man" / "man1" / page).read_text().replace("\\-", "-")
-            shown = subprocess.run([BUILD / "quire", *verb, "--help"], capture_output=True, text=True, check=True).stdout
-            for flag in re.findall(r"^  (?:-\w,)?(--[a-z][a-z0-9-]*)", shown, re.M):
+            shown = self.help(*verb, "--help")
+            flags = shown if "Subcommands:" in shown else self.help(*verb, "--help-all")
+            for flag in re.findall(r"^  (?:-\w,)?(--[a-z][a-z0-9-]*)", flags, re.M):
                 self.assertIn(f"\\fB{flag}\\fR", text, page)
             verbs = shown.split("Subcommands:")[1].split("\n\n")[0] if "Subcommands:" in shown else ""
             waiting += [[*verb, each] for each in re.findall(r"^  ([a-z]+) ", verbs, re.M)]

@@ -48,7 +48,7 @@ class Completion(unittest.TestCase):
 
     def test_every_flag_of_help_is_completed(self):
         for verb in ("chat", "serve", "run", "model add"):
-            shown = self.run_in("quire", *verb.split(), "--help")
+            shown = self.run_in("quire", *verb.split(), "--help-all")
             offered = self.bash(*verb.split(), "--")
             flags = {word.rstrip(",") for line in shown.split("Options:")[1].splitlines() if line.startswith("  -")
                      for word in line[2:].split("  ")[0].replace(",", " ").split() if word.startswith("--")}
@@ -77,7 +77,7 @@ class Completion(unittest.TestCase):
     def test_another_shell_is_refused_by_name(self):
         done = subprocess.run([BUILD / "quire", "completion", "tcsh"], capture_output=True, text=True, env=self.environment)
         self.assertEqual(done.returncode, 2)
-        self.assertIn('"tcsh" is not bash, zsh or fish', done.stderr)
+        self.assertIn('unknown shell "tcsh" (supported: bash, zsh, fish)', done.stderr)
 
 
 if __name__ == "__main__":

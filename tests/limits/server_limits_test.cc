@@ -75,7 +75,7 @@ TEST(ServerLimitRows, HaveNamesOfTheirOwn) {
 }
 
 std::string help_of_serve() {
-  return cli::parse({"serve", "--help"}).text;
+  return cli::parse({"serve", "--help-all"}).text;
 }
 
 TEST(ServerLimitRows, AreNamedWithTheirDefaultByTheOptionsThatSetThem) {
