@@ -21,8 +21,8 @@ namespace quire::hostcalls {
 
 class Outbox {
  public:
-  static constexpr std::uint64_t kLineBytes = 64;   // Added to the text of a line,
-  static constexpr std::uint64_t kPartBytes = 256;  // a part of a file or response its bytes.
+  static constexpr std::uint64_t kLineBytes = 64;   // Added to the bytes of a line,
+  static constexpr std::uint64_t kPartBytes = 256;  // or of a part of a file or response.
 
   struct Message {
     std::string bytes;

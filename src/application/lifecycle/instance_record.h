@@ -21,9 +21,8 @@ struct InstanceRecord {
   Stage stage = Stage::Queued;
   bool undelivered = false;  // In the list of those with something to deliver.
   std::uint64_t cpu_ns_since_wait = 0;
-  RunHistory history;  // The time that its children ran is owed here too, and does not count as
-                       // waiting. Of its children: each from its start to its first wait or its
-                       // end, as the last ones went.
+  RunHistory history;  // The time that its children ran is owed too, and does not count as waiting.
+  // Its children's runs, each from its start to its first wait or its end, as the last ones went.
   std::uint64_t first_bursts_ns = RunHistory::kUnknownBurstNs;
   std::uint64_t waiting_since_ns = 0;     // Of the last wait.
   bool has_waited = false;                // Once at least: it is known not to compute only.

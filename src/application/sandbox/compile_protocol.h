@@ -4,8 +4,8 @@
 // their layout is the compiler's.
 //
 //   parent -> kRequests   CompilerSetup at the start; CompileJob, with the module in kModule
-//   child -> kReplies CompileReply, with the code in kCode; then the next job may come
-//   child -> kWords whatever its libraries print
+//   child  -> kReplies    CompileReply, with the code in kCode; then the next job may come
+//   child  -> kWords      whatever its libraries print
 //
 // The parent trusts a reply as far as its digest: bytes that lack it are not code.
 #include <climits>

@@ -3,8 +3,8 @@
 // in page_commands.h, context_commands.h and text_commands.h, and command_kinds.inc has a row for
 // each.
 //
-// Arguments were checked by the host call (sizes of lists, token ids below the vocabulary, handles
-// of the right kind, numbers finite); the controller resolves ObjectIds and answers NotFound for
+// Arguments were checked by the host call: sizes of lists, token ids below the vocabulary, handles
+// of the right kind, numbers finite. The controller resolves ObjectIds, and answers NotFound for
 // one that no longer exists. Commands of one queue take effect in the order they were submitted.
 // A command with a future is answered exactly once, unless its instance ends first.
 #include <variant>
@@ -16,8 +16,9 @@
 
 namespace quire::control {
 
-// clang-format off: lines of preprocessor in a list. The answer will not be taken. Work not yet
-// placed in a batch is taken back if it leaves no trace; anything else finishes unseen.
+// clang-format off: lines of preprocessor in a list.
+// The answer will not be taken. Work not yet placed in a batch is taken back if it leaves no
+// trace; anything else finishes unseen.
 struct DropFuture { FutureId dropped{}; };
 
 template <typename, typename... Commands>
@@ -27,8 +28,8 @@ using CommandVariant = VariantOf<void
 #include "control/api/command_kinds.inc"
                                  >::type;
 
-// Copied, moved and destroyed in command.cc: what the compiler makes of sixty alternatives for
-// these takes it two seconds in each file that includes this one otherwise.
+// Copied, moved and destroyed in command.cc. Otherwise the code for sixty alternatives takes the
+// compiler two seconds in each file that includes this one.
 struct CommandBody : CommandVariant {
   using CommandVariant::CommandVariant;
   CommandBody();

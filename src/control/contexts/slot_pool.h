@@ -1,6 +1,6 @@
 #pragma once
-// SlotPool hands out small numbers of the device (embed slots) and takes them back after a fence: a
-// slot that a batch may touch is not given out again before that batch has completed.
+// SlotPool hands out small numbers of the device (embed slots) and takes them back through a fence:
+// a slot that a batch may touch is not given out again before that batch has completed.
 //
 // Thread   engine thread only.
 // Errors   allocate() gives nothing when every slot is taken.

@@ -2,8 +2,8 @@
 // Operation: a Command on its way, with its handles resolved.
 //
 // Order. Each object knows the last operation that was issued on it. A new operation waits until
-// those of all its objects are placed, across queues. Operations on one object
-// therefore take effect in the order of issue, and operations without a common object may overtake.
+// those of all its objects are placed, across queues. Operations on one object therefore take
+// effect in the order of issue, and operations without a common object may overtake.
 //
 // Thread   engine thread only.
 #include <boost/container/small_vector.hpp>
@@ -51,9 +51,9 @@ struct ReadProgress {
   bool waits_for_masks = false;  // It goes on when they are.
 };
 
-// Operation is a Command on its way: arguments with handles resolved. The fields of every step lie
-// together in the first four lines, with the beginning of `body`, and in that of output_tokens. The
-// speed of a batch of hundreds depends on how many lines it must fetch.
+// Operation is a Command on its way: arguments with handles resolved. The fields that every
+// step reads lie together in the first four lines, with the beginning of `body`, and in that of
+// output_tokens. The speed of a batch of hundreds depends on how many lines it must fetch.
 struct alignas(64) Operation {
   std::uint32_t generation = 0;
   OperationState state = OperationState::Waiting;

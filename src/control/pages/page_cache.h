@@ -12,10 +12,10 @@
 //                                 is held by its last node alone, in O(1), and let go iteratively.
 //   page   hold_page / drop_page  the bytes of one node: a context that dropped some of its pages,
 //                                 an export, a page opened again for writing.
-//   name   hold_name / drop_name what the node says, bytes or not. A page whose bytes are not held
-// goes cold: it is kept, can be found again, and counts as free. ColdPages says which of them goes
-// first: leaves, then what the hint of the last holder says, then shares of tenants, then the
-// policy.
+//   name   hold_name / drop_name  what the node says, bytes or not.
+// A page whose bytes are not held goes cold: it is kept, can be found again, and counts as free.
+// ColdPages decides which of them goes first: leaves, then the hint of the last holder, then shares
+// of tenants, then the policy.
 //
 // Invariants, all checked by verify():
 //   C1  ColdPages knows every Committed and Cold page and no other, as held and as cold.

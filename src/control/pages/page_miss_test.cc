@@ -95,8 +95,7 @@ TEST(PageMiss, SaysHowLongAPageHasBeenGoneAndWhatWasSaidOfIt) {
   EXPECT_EQ(miss.reason, MissReason::Evicted);
   EXPECT_EQ(miss.gone_ns, 2 * kSecond);
   EXPECT_EQ(miss.hint, EvictionHint::WillResume);
-  // A page below it would have gone before it, and would be known as evicted though its parent is
-  // gone.
+  // Other content in its place was never seen.
   EXPECT_EQ(explain_miss(cache, root, content_of({1, 2, 3, 5}).view()).reason,
             MissReason::NeverSeen);
 }

@@ -18,7 +18,7 @@
 //   P2  The free list holds every Free page once and no other page (I1).
 //   P3  The fenced list holds every Fenced page once, in order of their fences, all of them newer
 //       than the last completed batch.
-//   P4  Counters of states, and of cold pages after a fence, equal a recount (I1).
+//   P4  Counters of states, and of cold pages with a fence, equal a recount (I1).
 //   P5  No Free page has a fence that is newer than the last completed batch (I5).
 #include <cstdint>
 #include <deque>

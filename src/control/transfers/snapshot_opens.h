@@ -6,7 +6,7 @@
 // name, so a corrupt file makes an error and never wrong keys. While a page is loaded it is claimed
 // like one that is computed: other operations that want it wait for it.
 //
-// A take is an open that excludes any other open meanwhile. Its snapshot goes when the program is
+// A take is an open that excludes any other take meanwhile. Its snapshot goes when the program is
 // known to have the context (keep_taken() in objects/give_back.h), and stays otherwise.
 //
 // Owns     the opens under way. The new context belongs to the instance.
