@@ -50,8 +50,6 @@ class Machine {
   const inference::TextCodec& text() const;
   // Those of all models, by name.
   control::AdapterRegistry& adapters();
-  // Those of the options that are of the first model, together, for verbs that generate themselves.
-  const control::AdapterSetRef& adapters_in_force() const;
   lifecycle::AnswerInbox& answers();
   Wakeup& wakeup();
   std::uint32_t thread_count() const;
