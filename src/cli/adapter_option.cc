@@ -8,7 +8,7 @@
 namespace quire::cli {
 namespace {
 
-// What stands behind the last '@', if that is a number; a path may have an '@' too.
+// The number after the last '@', if there is one. A path may have an '@' too.
 std::optional<float> take_scale(std::string& path) {
   const std::size_t at = path.rfind('@');
   if (at == std::string::npos || at + 1 == path.size()) return std::nullopt;

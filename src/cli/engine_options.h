@@ -1,5 +1,5 @@
 #pragma once
-// What every verb that starts an engine understands, as plain values.
+// The options of every verb that starts an engine, as plain values.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,8 +18,8 @@ enum class BatchingKind : std::uint8_t { Adaptive, Eager, KOnly, TOnly };
 // Off: no snapshots. IfFree: an engine without a store is better than none. Required: it is not.
 enum class StoreUse : std::uint8_t { Off, IfFree, Required };
 
-// Why tokens were not found, the verb's to set: Explain remembers it for the operator, Tell reports
-// to each program its own misses too.
+// The use of the reason why tokens were not found, which the verb sets. Explain keeps the reasons
+// for the operator. With the third, each program gets those of its own misses too.
 enum class MissUse : std::uint8_t { Off, Explain, Tell };
 
 // When a batch is built; see docs/internals/scheduling.md.
@@ -29,7 +29,7 @@ struct BatchingChoice {
   std::uint64_t period_ns = 0;      // TOnly.
 };
 
-// Where pages go that the pool has no room for.
+// The places for pages that the pool has no room for.
 struct TierOptions {
   std::uint64_t host_bytes = 0;  // 0: nowhere, as below.
   std::uint64_t disk_bytes = 0;  // In the store, where there is one.
@@ -37,7 +37,7 @@ struct TierOptions {
   bool always_restores = false;
 };
 
-// What every verb that starts an engine understands.
+// The options of every verb that starts an engine.
 struct EngineOptions {
   std::string model;  // A name, a GGUF file or a folder; empty: the default model.
   std::vector<std::string> further_models;  // Beside it, where programs may choose.

@@ -113,4 +113,18 @@ class AdaptersTest(harness.EndpointTest):
         self.assertEqual({model: each["model"] for model, each in under.items()}, {"first": "first", self.name: self.name})
 
 
+class ManyAdaptersTest(harness.EndpointTest):
+    """A server has more adapters than can act together, and one under several names."""
+    names = [f"name{number}" for number in range(9)]
+    flags = [word for name in names for word in ("--adapter", f"{name}={ADAPTERS / 'llama_r8'}")]
+
+    def test_are_all_there_and_the_same(self):
+        listed = [each["id"] for each in self.ask_of("GET", "/v1/models").json["data"]]
+        self.assertEqual(listed, [self.name, *self.names])
+        body = {"prompt": PROMPT, "max_tokens": 24, "temperature": 0}
+        texts = {name: self.ok("/v1/completions", {"model": name, **body}).json["choices"][0]["text"] for name in listed}
+        self.assertEqual(len({texts[name] for name in self.names}), 1, texts)
+        self.assertNotEqual(texts[self.name], texts["name0"])
+
+
 harness.main()

@@ -158,7 +158,7 @@ class JavaScript(unittest.TestCase):
 
     def test_uses_adapters_and_refuses_what_is_no_set_of_them(self):
         first, second = ADAPTERS / "llama_r8", ADAPTERS / "llama_r64_rslora.gguf"
-        flags = ["--adapter", f"first={first}", "--adapter", f"second={second}"]
+        flags = ["--adapter", f"first={first}", "--adapter", f"second={second}", "--adapter", f"again={first}"]
         ran = self.run_quire(HERE / "programs" / "adapters.ts", flags=flags)
         self.assertEqual(ran.stdout.split(), ["sets", "switches", "refusals"], ran.stderr)
         self.assertEqual(ran.returncode, 0, ran.stderr)

@@ -15,7 +15,8 @@ namespace quire {
 Result<std::unique_ptr<control::AdapterRegistry>> load_adapters(
     std::vector<control::AdapterModel> models, const std::vector<cli::AdapterOption>& options);
 
-// All adapters of the options that are of the first model, together; null: there are none.
+// All adapters of the options that are of the first model, together; null: there are none. It is
+// for verbs that generate text themselves: a server may have more adapters than can act together.
 Result<control::AdapterSetRef> choose_adapters(const control::AdapterRegistry& registry,
                                                const std::vector<cli::AdapterOption>& options,
                                                const std::string& first_model);

@@ -201,7 +201,6 @@ struct Machine::Parts {
       with_adapters.push_back({.name = model.name, .reader = model.adapters.get()});
     }
     adapters = TRY(load_adapters(std::move(with_adapters), options.adapters));
-    adapters_in_force = TRY(choose_adapters(*adapters, options.adapters, models.front().name));
     return {};
   }
 
@@ -230,7 +229,6 @@ struct Machine::Parts {
   std::optional<Error> store_error;
   std::vector<LoadedModel> models;
   std::unique_ptr<control::AdapterRegistry> adapters;
-  control::AdapterSetRef adapters_in_force;
   std::uint64_t host_tier_bytes = 0;
   control::HelperThread helper;                      // Long text jobs,
   control::HelperThread grammars{kGrammarNiceness};  // grammars,
@@ -326,9 +324,6 @@ const inference::TextCodec& Machine::text() const {
 }
 control::AdapterRegistry& Machine::adapters() {
   return *parts_->adapters;
-}
-const control::AdapterSetRef& Machine::adapters_in_force() const {
-  return parts_->adapters_in_force;
 }
 lifecycle::AnswerInbox& Machine::answers() {
   return parts_->answers;

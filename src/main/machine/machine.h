@@ -50,9 +50,6 @@ class Machine {
   const inference::TextCodec& text() const;
   // The adapters of all models, by name.
   control::AdapterRegistry& adapters();
-  // The adapters of the first model among the options, together, for verbs that generate
-  // themselves.
-  const control::AdapterSetRef& adapters_in_force() const;
   lifecycle::AnswerInbox& answers();
   Wakeup& wakeup();
   std::uint32_t thread_count() const;

@@ -1,4 +1,4 @@
-// Context.use, rightly and wrongly. The launch loads the adapters first and second.
+// Context.use, rightly and wrongly. The launch loads the adapters first and second, and first as again too.
 import { Context, Model, session } from "quire";
 import { equal, fails, holds } from "./check.ts";
 
@@ -22,6 +22,7 @@ async function sets() {
   for (const each of adapterSets) answers.push(String(await likeliest(await written(each))));
   equal(new Set(answers).size, adapterSets.length);
   equal(String(await likeliest(await written({ first: 1 }))), answers[1]);
+  equal(String(await likeliest(await written("again"))), answers[1]);
   equal(String(await likeliest(await written({ second: 1.5, first: 0.5 }))), answers[4]);
   equal(String(await likeliest(await written({ first: 0, second: -0 }))), answers[0]);
   const opened = await Context.create(Model.open(`${Model.open().name}:first`));
@@ -46,10 +47,11 @@ async function switches() {
 
 async function refusals() {
   const context = await Context.create();
-  equal(context.model.adapters(), ["first", "second"]);
-  await fails(() => context.use("third"), "QuireError: not-found", 'no adapter named "third"; it has: first, second');
+  equal(context.model.adapters(), ["again", "first", "second"]);
+  await fails(() => context.use("third"), "QuireError: not-found", 'no adapter named "third"; it has: again, first, second');
   await fails(() => context.use({ first: NaN }), "QuireError: invalid-argument", 'the scale of adapter "first"');
   await fails(() => context.use({ first: -Infinity }), "QuireError: invalid-argument", "it must be a finite number");
+  await fails(() => context.use({ first: 1, again: 2 }), "QuireError: invalid-argument", "are one adapter under two names");
   await fails(() => context.use("first\nfirst"), "QuireError: invalid-argument", "2 names and 1 scales");
   await fails(() => context.use(wrong({ first: "1" })), "TypeError: the scale of adapter first must be a number");
   for (const each of [undefined, null, 5, ["first"], () => "first"]) {

@@ -8,6 +8,7 @@
 
 #include "base/blocked_signals.h"
 #include "cli/terminal.h"
+#include "main/machine/adapter_loading.h"
 #include "main/verbs/models/fetch_model.h"
 #include "main/verbs/shared/interrupt.h"
 #include "main/verbs/shared/output.h"
@@ -96,7 +97,10 @@ Result<void> talk_here(const ChatSetup& setup, const std::optional<std::string>&
                            std::to_string(machine->thread_count()) + " threads";
   const cli::Terminal terminal = cli::Terminal::standard_error();
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
-  LocalChat chat(*machine, setup.settings, options.grammar, setup.clock, setup.interrupt);
+  control::AdapterSetRef adapters =
+      TRY(choose_adapters(machine->adapters(), options.engine.adapters, machine->model().name));
+  LocalChat chat(*machine, std::move(adapters), setup.settings, options.grammar, setup.clock,
+                 setup.interrupt);
   return message ? chat.turn(*message) : talk(chat, setup);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/terminal.h"
+#include "main/machine/adapter_loading.h"
 #include "main/machine/host_generator.h"
 #include "main/machine/machine.h"
 #include "main/verbs/shared/output.h"
@@ -75,7 +76,7 @@ Result<void> generate(const cli::GenerateOptions& options) {
   HostLoop loop(machine->control(), machine->answers(), machine->wakeup());
   const std::vector<std::uint32_t> prompt = TRY(prompt_ids(loop, model, text_of_prompt));
   HostGenerator generator(loop, machine->text(), model);
-  generator.use(machine->adapters_in_force());
+  generator.use(TRY(choose_adapters(machine->adapters(), options.engine.adapters, model.name)));
   TRY(generator.append(prompt));
   TRY(constrain(generator, options.grammar));
   generator.start(

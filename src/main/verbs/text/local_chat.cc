@@ -9,9 +9,11 @@
 
 namespace quire {
 
-LocalChat::LocalChat(Machine& machine, const cli::ChatSettings& settings,
-                     const cli::GrammarOptions& grammar, const Clock& clock, Interrupt& interrupt)
+LocalChat::LocalChat(Machine& machine, control::AdapterSetRef adapters,
+                     const cli::ChatSettings& settings, const cli::GrammarOptions& grammar,
+                     const Clock& clock, Interrupt& interrupt)
     : machine_(machine),
+      adapters_(std::move(adapters)),
       settings_(settings),
       grammar_(grammar),
       clock_(clock),
@@ -23,7 +25,7 @@ LocalChat::LocalChat(Machine& machine, const cli::ChatSettings& settings,
 
 void LocalChat::start_context() {
   generator_ = std::make_unique<HostGenerator>(loop_, machine_.text(), machine_.model());
-  generator_->use(machine_.adapters_in_force());
+  generator_->use(adapters_);
 }
 
 void LocalChat::clear() {

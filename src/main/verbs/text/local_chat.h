@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/terminal.h"
+#include "control/api/adapter_runs.h"
 #include "main/machine/host_generator.h"
 #include "main/machine/machine.h"
 #include "main/verbs/shared/interrupt.h"
@@ -20,9 +21,9 @@ namespace quire {
 
 class LocalChat final : public ChatPartner {
  public:
-  // All of it outlives the chat. The machine's model has a chat template.
-  LocalChat(Machine& machine, const cli::ChatSettings& settings, const cli::GrammarOptions& grammar,
-            const Clock& clock, Interrupt& interrupt);
+  // All references outlive the chat. The machine's model has a chat template.
+  LocalChat(Machine& machine, control::AdapterSetRef adapters, const cli::ChatSettings& settings,
+            const cli::GrammarOptions& grammar, const Clock& clock, Interrupt& interrupt);
 
   Result<void> turn(const std::string& message) override;
   const ChatMessages& messages() const override { return conversation_.messages(); }
@@ -38,6 +39,7 @@ class LocalChat final : public ChatPartner {
                   std::uint32_t found_before) const;
 
   Machine& machine_;
+  const control::AdapterSetRef adapters_;
   const cli::ChatSettings& settings_;
   const cli::GrammarOptions& grammar_;
   const Clock& clock_;
