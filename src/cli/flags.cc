@@ -49,6 +49,13 @@ Result<void> finish_store(const EngineFlags& flags, EngineOptions& finished) {
   return {};
 }
 
+Flag adapter_flag(std::function<Result<void>(const Words&)> read, const std::string& what_for) {
+  return Flag{"--adapter", "NAME=PATH", Reader{.read = std::move(read), .may_repeat = true},
+              "Load a LoRA adapter, a folder in PEFT's form or a GGUF file, " + what_for +
+                  ". May be given again"}
+      .here();
+}
+
 }  // namespace
 
 Result<std::uint64_t> parse_bytes(const std::string& text) {
@@ -135,15 +142,30 @@ Flag EngineFlags::models() {
       .here();
 }
 
-Flag EngineFlags::adapters(const char* what_for) {
+Flag EngineFlags::adapters_by_name(const char* whose) {
+  const auto read = [this](const Words& words) -> Result<void> {
+    for (const std::string& each : words) {
+      AdapterOption adapter = TRY(parse_adapter(each));
+      if (adapter.scale) {
+        return Error(ErrorCode::InvalidArgument,
+                     "--adapter " + in_quotes(each) +
+                         ": a scale is for quire chat and quire generate; programs choose theirs, "
+                         "as in context.use({\"" +
+                         adapter.name + "\", 0.5})");
+      }
+      options.adapters.push_back(std::move(adapter));
+    }
+    return {};
+  };
+  return adapter_flag(read, std::string("for ") + whose + " to use by NAME");
+}
+
+Flag EngineFlags::adapters_in_force() {
   const auto read = [this](const Words& words) -> Result<void> {
     for (const std::string& each : words) options.adapters.push_back(TRY(parse_adapter(each)));
     return {};
   };
-  return Flag{"--adapter", "NAME=PATH", Reader{.read = read, .may_repeat = true},
-              std::string("Load a LoRA adapter, a folder in PEFT's form or a GGUF file, ") +
-                  what_for + ". May be given again"}
-      .here();
+  return adapter_flag(read, "and write under it; PATH@SCALE scales it");
 }
 
 std::vector<Flag> EngineFlags::rows() {

@@ -148,6 +148,9 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
   EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).engine.misses, MissUse::Off);
   EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--explain-misses"}).engine.misses, MissUse::Tell);
   EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--prompt-repair"}).repairs_prompts);
+  EXPECT_EQ(first_line_of_usage_error({"serve", "--adapter", "french=f@0.5"}),
+            "--adapter \"french=f@0.5\": a scale is for quire chat and quire generate; programs "
+            "choose theirs, as in context.use({\"french\", 0.5})");
   EXPECT_EQ(first_line_of_usage_error({"serve", "--prompt-repair", "--no-store"}),
             "--prompt-repair keeps what it learns in the store: leave out --no-store");
   EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).compile_memory_bytes_max, std::uint64_t{1} << 30);

@@ -30,8 +30,9 @@ struct EngineFlags {
   bool has_snapshots = false;  // After store_rows().
 
   Flag model() { return model_flag(options.model); }
-  Flag models();  // For verbs whose programs may choose.
-  Flag adapters(const char* what_for);
+  Flag models();                             // For verbs whose programs may choose.
+  Flag adapters_by_name(const char* whose);  // Programs put them in force, with scales.
+  Flag adapters_in_force();
   std::vector<Flag> rows();
   std::vector<Flag> store_rows();  // For verbs whose programs may save contexts.
   Result<EngineOptions> finish() const;

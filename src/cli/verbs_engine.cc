@@ -133,8 +133,8 @@ Verb add_run(CLI::App& app) {
   rows->add(program_rows(options));
   rows->add(report_rows(options));
   rows->add(state->instance.grants());
-  rows->add({state->engine.models(), state->engine.adapters("for programs to use by NAME"),
-             json(options.output)});
+  rows->add(
+      {state->engine.models(), state->engine.adapters_by_name("programs"), json(options.output)});
   rows->add(state->instance.limits(options.instance.cpu_seconds_max, "as many as there are"),
             Part::Limits);
   rows->add(state->engine.rows(), Part::Engine);
@@ -176,9 +176,7 @@ Verb add_generate(CLI::App& app) {
   });
   rows.add(sampling_rows(options.sampling));
   rows.add(state->grammar.rows());
-  rows.add({state->engine.model(),
-            state->engine.adapters("and write under it; PATH@SCALE scales it"),
-            json(options.output)});
+  rows.add({state->engine.model(), state->engine.adapters_in_force(), json(options.output)});
   rows.add(state->engine.rows(), Part::Engine);
   return rows.verb(
       R"(Without a prompt, standard input is the prompt, unless it is a terminal.
@@ -222,8 +220,7 @@ Verb add_chat(CLI::App& app) {
   rows->add({{"--no-history", "", [&options] { options.keeps_history = false; },
               "Neither read nor keep the lines that you type (docs/guide/chat.md)"}});
   rows->add(state->grammar.rows());
-  rows->add(
-      {state->engine.model(), state->engine.adapters("and write under it; PATH@SCALE scales it")});
+  rows->add({state->engine.model(), state->engine.adapters_in_force()});
   rows->add(state->engine.rows(), Part::Engine);
   return rows->verb(
       R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the conversation. On a

@@ -322,7 +322,7 @@ Verb add_serve_flags(CLI::App* verb) {
   rows->add(state->instance.grants());
   rows->add({
       state->engine.models(),
-      state->engine.adapters("for programs of all tenants to use by NAME"),
+      state->engine.adapters_by_name("programs of all tenants"),
       Flag{
           "--config", "FILE", &state->config,
           "A file in TOML with values for these flags: a key is a flag's name, as in kv-memory = "
