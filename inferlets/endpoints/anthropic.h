@@ -11,37 +11,20 @@
 #include <vector>
 
 #include "chat_turn.h"
+#include "errors.h"
 
 namespace endpoints::anthropic {
 
 // ---- errors -----------------------------------------------------------------------------------
 
-struct ErrorForm {
-  std::uint32_t status;
-  const char* type;
-};
-inline ErrorForm form_of(ErrorCode code) {
-  constexpr std::uint32_t kOverloaded = 529;  // The interface's own, for 503.
-  switch (code) {
-    case ErrorCode::InvalidArgument:
-    case ErrorCode::NotSupported:
-    case ErrorCode::OutOfRange:
-      return {400, "invalid_request_error"};
-    case ErrorCode::TooLarge:
-      return {413, "request_too_large"};
-    case ErrorCode::NotFound:
-      return {404, "not_found_error"};
-    default: {
-      const std::uint32_t status = serve::status_of(code);
-      if (status == 503) return {kOverloaded, "overloaded_error"};
-      return {status, status == 504 ? "timeout_error" : "api_error"};
-    }
-  }
+inline std::uint32_t status_of(const Error& error) {
+  const std::uint32_t status = row_of(error).status;
+  return status == row_of(ErrorKind::Overloaded).status ? kAnthropicOverloaded : status;
 }
 inline std::string error_json(const Error& error, const std::string& request_id) {
   JsonWriter json;
   json.begin_object().key("type").text("error").key("error").begin_object();
-  json.key("type").text(form_of(error.code).type).key("message").text(error.message);
+  json.key("type").text(row_of(error).anthropic_type).key("message").text(error.message);
   json.end_object().key("request_id").text(request_id);
   return json.end_object().str();
 }
@@ -52,7 +35,7 @@ inline Task<> answer(serve::Request request, serve::Response response, Task<> ha
   const Result<void> outcome = co_await attempt(std::move(handling));
   if (outcome.ok()) co_return;
   const Error error = outcome.error();
-  const std::uint32_t status = form_of(error.code).status;
+  const std::uint32_t status = status_of(error);
   const std::string json = error_json(error, request.id());
   if (response.begun()) {
     const std::string event = "event: error\ndata: " + json + "\n\n";
@@ -61,7 +44,7 @@ inline Task<> answer(serve::Request request, serve::Response response, Task<> ha
   }
   // Clients of the interface look for the id of a request in a header of their own.
   serve::Headers headers{{"request-id", request.id()}};
-  if (status == 529) headers.push_back({"retry-after", "1"});
+  if (status == kAnthropicOverloaded) headers.push_back({"retry-after", "1"});
   co_await response.json(status, json, std::move(headers));
   if (status >= 500) co_await fail(error);
 }

@@ -8,52 +8,22 @@
 #include <vector>
 
 #include "cache_use.h"
+#include "errors.h"
 #include "members.h"
 
 namespace endpoints::openai {
 
 // ---- errors -----------------------------------------------------------------------------------
 
-struct ErrorForm {
-  std::uint32_t status;
-  const char* type;
-  const char* code;  // Null: null.
-};
-inline ErrorForm form_of(const Error& error) {
-  const std::string_view member = member_of(error.message);
-  switch (error.code) {
-    case ErrorCode::InvalidArgument:
-      return {400, "invalid_request_error", nullptr};
-    case ErrorCode::NotSupported:
-      return {400, "invalid_request_error", "unsupported_parameter"};
-    case ErrorCode::OutOfRange:
-      return {400, "invalid_request_error", "context_length_exceeded"};
-    case ErrorCode::TooLarge:
-      return {413, "invalid_request_error", "request_too_large"};
-    case ErrorCode::NotFound:
-      if (member == "previous_response_id") {
-        return {400, "invalid_request_error", "previous_response_not_found"};
-      }
-      return {404, "invalid_request_error", member == "model" ? "model_not_found" : nullptr};
-    case ErrorCode::QuotaExceeded:  // Of the stored responses; other limits are the server's.
-      if (member == "store") return {429, "insufficient_quota", "response_quota_exceeded"};
-      [[fallthrough]];
-    default: {
-      const std::uint32_t status = serve::status_of(error.code);
-      return {status, status == 503 ? "overloaded_error" : "server_error", nullptr};
-    }
-  }
-}
-
 inline std::string error_json(const Error& error) {
-  const ErrorForm form = form_of(error);
+  const ErrorRow& row = row_of(error);
   const std::string_view member = member_of(error.message);
   JsonWriter json;
   json.begin_object().key("error").begin_object();
-  json.key("message").text(error.message).key("type").text(form.type).key("param");
+  json.key("message").text(error.message).key("type").text(row.open_ai_type).key("param");
   member.empty() ? json.null() : json.text(member);
   json.key("code");
-  form.code == nullptr ? json.null() : json.text(form.code);
+  row.open_ai_code == nullptr ? json.null() : json.text(row.open_ai_code);
   return json.end_object().end_object().str();
 }
 
@@ -63,7 +33,7 @@ inline Task<> answer(serve::Response response, Task<> handling) {
   const Result<void> outcome = co_await attempt(std::move(handling));
   if (outcome.ok()) co_return;
   const Error error = outcome.error();
-  const std::uint32_t status = form_of(error).status;
+  const std::uint32_t status = row_of(error).status;
   if (response.begun()) {
     const std::string event = "data: " + error_json(error) + "\n\n";
     const Result<void> sent = co_await attempt(response.write(event));

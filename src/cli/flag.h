@@ -8,6 +8,7 @@
 // Errors   InvalidArgument, from the checks and from what reads the values.
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -101,7 +102,11 @@ class Rows {
 
   // `finish` follows when every value was read.
   Verb verb(std::string footer, std::function<Result<Request>()> finish) const;
-  CLI::App& app() const { return *verb_; }
+  // The rows say it all.
+  template <typename Options>
+  Verb verb(std::string footer, std::shared_ptr<Options> options) const {
+    return verb(std::move(footer), [options]() -> Result<Request> { return Request(*options); });
+  }
 
  private:
   struct Reading {

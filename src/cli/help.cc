@@ -1,5 +1,8 @@
 #include "cli/help.h"
 
+#include <set>
+#include <string_view>
+
 #include "cli/rows.h"
 
 namespace quire::cli {
@@ -20,6 +23,19 @@ class HelpFormatter final : public CLI::Formatter {
         scope_ == HelpScope::Verb && (group == kLimitsGroup || group == kEngineGroup);
     if (is_left_out) return "";
     return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+  }
+
+  // CLI11 keeps flags that exclude each other by their addresses, which differ from build to build.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    constexpr std::string_view kExcludes = " Excludes:";
+    std::string text = CLI::Formatter::make_option_opts(option);
+    const std::size_t begin = text.find(kExcludes);
+    if (begin == std::string::npos) return text;
+    std::set<std::string> names;
+    for (const CLI::Option* each : option->get_excludes()) names.insert(each->get_name());
+    text.resize(begin + kExcludes.size());
+    for (const std::string& each : names) text += " " + each;
+    return text;
   }
 
  private:

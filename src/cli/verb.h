@@ -38,6 +38,21 @@ struct EngineFlags {
   Result<EngineOptions> finish() const;
 };
 
+template <typename Options>
+struct EngineState {
+  Options options;
+  EngineFlags engine;
+};
+// A verb of which only the engine has flags that depend on each other.
+template <typename Options>
+Verb engine_verb(const Rows& rows, std::string footer,
+                 std::shared_ptr<EngineState<Options>> state) {
+  return rows.verb(std::move(footer), [state]() -> Result<Request> {
+    state->options.engine = TRY(state->engine.finish());
+    return Request(state->options);
+  });
+}
+
 // Limits and grants of an instance.
 struct InstanceFlags {
   InstanceOptions options;

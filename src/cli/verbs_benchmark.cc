@@ -6,10 +6,7 @@
 namespace quire::cli {
 namespace {
 
-struct State {
-  BenchOptions options;
-  EngineFlags engine;
-};
+using State = EngineState<BenchOptions>;
 using SharedState = std::shared_ptr<State>;
 
 SharedState state_of(BenchKind kind) {
@@ -58,10 +55,7 @@ void add_engine(Rows& rows, EngineFlags& engine, OutputStyle& output) {
 
 Verb finished(Rows& rows, SharedState state, const char* examples) {
   add_engine(rows, state->engine, state->options.output);
-  return rows.verb(std::string("Examples:\n") + examples, [state]() -> Result<Request> {
-    state->options.engine = TRY(state->engine.finish());
-    return Request(state->options);
-  });
+  return engine_verb(rows, std::string("Examples:\n") + examples, state);
 }
 
 Verb add_kv(CLI::App& bench) {
@@ -192,7 +186,7 @@ Verb add_scheduler(CLI::App& bench) {
   return rows.verb(R"(Examples:
   quire-bench scheduler
   quire-bench scheduler --requests 1,1024 --json)",
-                   [options]() -> Result<Request> { return Request(*options); });
+                   options);
 }
 
 Verb add_arrival(CLI::App& bench) {
@@ -226,11 +220,7 @@ Verb add_constraint(CLI::App& bench) {
 }
 
 Verb add_launch(CLI::App& bench) {
-  struct LaunchState {
-    BenchLaunchOptions options;
-    EngineFlags engine;
-  };
-  auto state = std::make_shared<LaunchState>();
+  auto state = std::make_shared<EngineState<BenchLaunchOptions>>();
   BenchLaunchOptions& options = state->options;
   Rows rows(bench, "launch",
             "From a request to launch to the program's first message, for many at once");
@@ -248,7 +238,8 @@ Verb add_launch(CLI::App& bench) {
             1, 100),
   });
   add_engine(rows, state->engine, options.output);
-  return rows.verb(
+  return engine_verb(
+      rows,
       R"(warm: of a program that the server has; cold: one client uploads a program that it has never seen, and
 all launch it; cold-different: each client uploads and launches another one. The server is in this
 process, on a free port of 127.0.0.1.
@@ -256,10 +247,7 @@ process, on a free port of 127.0.0.1.
 Examples:
   quire bench launch build/release/bench/first_message.wasm -- --prompt x
   quire bench launch program.wasm --simultaneous 1,896 --programs 0 --json -- --its-flag)",
-      [state]() -> Result<Request> {
-        state->options.engine = TRY(state->engine.finish());
-        return Request(state->options);
-      });
+      state);
 }
 
 Verb add_overhead(CLI::App& bench) {

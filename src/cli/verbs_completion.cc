@@ -24,7 +24,7 @@ Examples:
   source <(quire completion bash)
   quire completion zsh > ~/.zfunc/_quire
   quire completion fish > ~/.config/fish/completions/quire.fish)",
-      [options]() -> Result<Request> { return Request(*options); });
+      options);
 }
 
 }  // namespace quire::cli

@@ -249,11 +249,7 @@ Examples:
 }
 
 Verb add_eval(CLI::App& app) {
-  struct State {
-    EvalOptions options;
-    EngineFlags engine;
-  };
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<EngineState<EvalOptions>>();
   EvalOptions& options = state->options;
   Rows rows(app, "eval", "Score a text: mean_nll, perplexity, all logits");
   rows.add_choice("Input", "What to score",
@@ -272,15 +268,12 @@ Verb add_eval(CLI::App& app) {
       json(options.output),
   });
   rows.add(state->engine.rows(), Part::Engine);
-  return rows.verb(R"(Examples:
+  return engine_verb(rows, R"(Examples:
   quire eval "The capital of France is Paris."
   quire eval --text-file README.md
   quire eval --model tests/golden/tiny_llama --ids ids.json --mask mask.npy --positions positions.npy \
     --logits logits.npy --backend scalar --kv-format f32 --json)",
-                   [state]() -> Result<Request> {
-                     state->options.engine = TRY(state->engine.finish());
-                     return Request(state->options);
-                   });
+                     state);
 }
 
 }  // namespace quire::cli

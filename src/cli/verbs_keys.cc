@@ -5,24 +5,46 @@
 namespace quire::cli {
 namespace {
 
-using KeysState = std::shared_ptr<KeysOptions>;
+struct KeysVerb {
+  KeysAction action;
+  const char* name;
+  const char* about;
+  const char* examples;
+};
 
-KeysState keys_state_of(KeysAction action) {
-  auto options = std::make_shared<KeysOptions>();
-  options->action = action;
-  return options;
-}
+constexpr KeysVerb kKeysVerbs[] = {
+    {KeysAction::Add, "add", "Make a key and print it, once: the file has only its SHA-256",
+     "  quire keys add alice --keys keys.txt --tenant 1\n"
+     "  quire keys add web --keys keys.txt --tenant 2 --rights launch\n"
+     "  quire keys add admin --keys keys.txt --rights operate"},
+    {KeysAction::List, "list", "Name, tenant, rights and time of each; no key can be shown",
+     "  quire keys list --keys keys.txt\n  quire keys list --keys keys.txt --json"},
+    {KeysAction::Revoke, "revoke", "Forget a key; a server refuses it after SIGHUP",
+     "  quire keys revoke alice --keys keys.txt"},
+};
 
-// Adds what all of these verbs understand.
-Verb keys_verb_of(Rows& rows, KeysState options, const char* examples) {
-  rows.add({
-      Flag{"--keys", "FILE", &options->file, "The file of keys, as quire serve --keys takes it"}
-          .from("QUIRE_KEYS")
-          .required(),
-      json(options->output),
-  });
-  return rows.verb(std::string("Examples:\n") + examples,
-                   [options]() -> Result<Request> { return Request(*options); });
+std::vector<Flag> own_rows(KeysOptions& options) {
+  switch (options.action) {
+    case KeysAction::Add:
+      return {
+          Flag{"NAME", "", &options.name,
+               "What the key is called in lists and reports: letters, digits, . - _"}
+              .required(),
+          {"--tenant", "N", &options.tenant,
+           "The tenant for which clients with this key act; its limits are those of quire serve "
+           "--tenant",
+           whole_within(0, UINT32_MAX)},
+          {"--rights", "RIGHT,...", &options.rights,
+           "What the key may do: launch (programs, and requests to endpoints), upload, "
+           "name-programs, see-tenant (what the own tenant holds), operate (everything, for each "
+           "tenant)"},
+      };
+    case KeysAction::Revoke:
+      return {Flag{"NAME", "", &options.name, "The name of the key (quire keys list)"}.required()};
+    case KeysAction::List:
+      break;
+  }
+  return {};
 }
 
 // "" of a text that is a day.
@@ -46,36 +68,19 @@ Examples:
   quire keys list --keys keys.txt
   quire keys revoke alice --keys keys.txt)");
 
-  const KeysState add = keys_state_of(KeysAction::Add);
-  Rows add_rows(*keys, "add", "Make a key and print it, once: the file has only its SHA-256");
-  add_rows.add({
-      Flag{"NAME", "", &add->name,
-           "What the key is called in lists and reports: letters, digits, . - _"}
-          .required(),
-      {"--tenant", "N", &add->tenant,
-       "The tenant for which clients with this key act; its limits are those of quire serve "
-       "--tenant",
-       whole_within(0, UINT32_MAX)},
-      {"--rights", "RIGHT,...", &add->rights,
-       "What the key may do: launch (programs, and requests to endpoints), upload, name-programs, "
-       "see-tenant (what the own tenant holds), operate (everything, for each tenant)"},
-  });
-  verbs.push_back(keys_verb_of(add_rows, add,
-                               "  quire keys add alice --keys keys.txt --tenant 1\n"
-                               "  quire keys add web --keys keys.txt --tenant 2 --rights launch\n"
-                               "  quire keys add admin --keys keys.txt --rights operate"));
-
-  const KeysState list = keys_state_of(KeysAction::List);
-  Rows list_rows(*keys, "list", "Name, tenant, rights and time of each; no key can be shown");
-  verbs.push_back(keys_verb_of(list_rows, list,
-                               "  quire keys list --keys keys.txt\n"
-                               "  quire keys list --keys keys.txt --json"));
-
-  const KeysState revoke = keys_state_of(KeysAction::Revoke);
-  Rows revoke_rows(*keys, "revoke", "Forget a key; a server refuses it after SIGHUP");
-  revoke_rows.add(
-      {Flag{"NAME", "", &revoke->name, "The name of the key (quire keys list)"}.required()});
-  verbs.push_back(keys_verb_of(revoke_rows, revoke, "  quire keys revoke alice --keys keys.txt"));
+  for (const KeysVerb& each : kKeysVerbs) {
+    auto options = std::make_shared<KeysOptions>();
+    options->action = each.action;
+    Rows rows(*keys, each.name, each.about);
+    rows.add(own_rows(*options));
+    rows.add({
+        Flag{"--keys", "FILE", &options->file, "The file of keys, as quire serve --keys takes it"}
+            .from("QUIRE_KEYS")
+            .required(),
+        json(options->output),
+    });
+    verbs.push_back(rows.verb(std::string("Examples:\n") + each.examples, options));
+  }
 }
 
 Verb add_usage(CLI::App& app) {
@@ -96,7 +101,7 @@ Verb add_usage(CLI::App& app) {
 Examples:
   quire usage --data usage.sqlite
   quire usage --data usage.sqlite --since 2026-11-01 --tenant 1 --json)",
-      [options]() -> Result<Request> { return Request(*options); });
+      options);
 }
 
 }  // namespace quire::cli

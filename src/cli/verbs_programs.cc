@@ -40,7 +40,7 @@ Examples:
   quire build program.cpp --debug -- -DTRACE=1
   quire build my_project -o program.wasm
   quire build agent.ts -o agent.wasm)",
-      [options]() -> Result<Request> { return Request(*options); });
+      options);
 }
 
 Verb add_new(CLI::App& app) {
@@ -63,7 +63,7 @@ Verb add_new(CLI::App& app) {
   quire new reader --template constrained
   quire new hello --language rust
   quire new reader --language ts --template agent)",
-                   [options]() -> Result<Request> { return Request(*options); });
+                   options);
 }
 
 }  // namespace quire::cli

@@ -363,7 +363,7 @@ Verb add_status(CLI::App& app) {
 Examples:
   quire status
   quire status --server ws://127.0.0.1:7847 --json)",
-      [options]() -> Result<Request> { return Request(*options); });
+      options);
 }
 
 }  // namespace quire::cli

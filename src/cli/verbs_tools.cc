@@ -23,10 +23,7 @@ Examples:
   quire model add model.gguf
   quire model add ./checkpoint --name mine)";
 
-struct ModelState {
-  ModelOptions options;
-  EngineFlags engine;
-};
+using ModelState = EngineState<ModelOptions>;
 
 std::vector<Flag> model_rows(ModelState& state) {
   ModelOptions& options = state.options;
@@ -109,7 +106,7 @@ Verb add_tokenize(CLI::App& app) {
   return rows.verb(R"(Examples:
   quire tokenize "Hello, world"
   quire tokenize --json < text.txt)",
-                   [options]() -> Result<Request> { return Request(*options); });
+                   options);
 }
 
 Verb add_detokenize(CLI::App& app) {
@@ -124,7 +121,7 @@ Verb add_detokenize(CLI::App& app) {
   return rows.verb(R"(Examples:
   quire detokenize 504 3575 282 4649 314
   quire tokenize "Hi" | quire detokenize)",
-                   [options]() -> Result<Request> { return Request(*options); });
+                   options);
 }
 
 Verb add_template(CLI::App& app) {
@@ -145,15 +142,11 @@ Verb add_template(CLI::App& app) {
   return rows.verb(R"(Examples:
   quire template --user "Hello"
   quire template chat.json --ids --json)",
-                   [options]() -> Result<Request> { return Request(*options); });
+                   options);
 }
 
 Verb add_doctor(CLI::App& app) {
-  struct State {
-    DoctorOptions options;
-    EngineFlags engine;
-  };
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<EngineState<DoctorOptions>>();
   Rows rows(app, "doctor", "What this machine has, what it lacks, what to do");
   rows.add({
       {"--tiers", "", &state->options.measures_tiers,
@@ -166,7 +159,8 @@ Verb add_doctor(CLI::App& app) {
       json(state->options.output),
   });
   rows.add(state->engine.rows(), Part::Engine);
-  return rows.verb(
+  return engine_verb(
+      rows,
       R"(Exit code 1 when something that Quire needs is missing. What --tiers measures depends on the engine's
 flags; the rest does not.
 
@@ -174,10 +168,7 @@ Examples:
   quire doctor
   quire doctor --json
   quire doctor --tiers --threads 2)",
-      [state]() -> Result<Request> {
-        state->options.engine = TRY(state->engine.finish());
-        return Request(state->options);
-      });
+      state);
 }
 
 }  // namespace quire::cli

@@ -15,7 +15,6 @@ constexpr std::size_t kSuggestedCommandBytesMax = 160;
 // Variables that are not flags: where models, caches and the SDK lie, and those of tests and tools.
 constexpr std::string_view kOtherVariables[] = {"QUIRE_DATA",
                                                 "QUIRE_CACHE",
-                                                "QUIRE_SDK",
                                                 "QUIRE_RUNTIMES",
                                                 "QUIRE_KEY",
                                                 "QUIRE_SEED_SHARE",

@@ -4,9 +4,12 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "endpoints/error_table.h"
 
 namespace quire::server {
 namespace {
+
+using endpoints::ErrorRow;
 
 enum class Interface : std::uint8_t { Own, OpenAi, Anthropic };
 
@@ -22,58 +25,10 @@ Interface interface_at(std::string_view target) {
   return is_open_ai ? Interface::OpenAi : Interface::Own;
 }
 
-struct OpenAiForm {
-  const char* type;
-  const char* code;
-};
-OpenAiForm open_ai_form(std::uint32_t status) {
-  switch (status) {
-    case 400:
-    case 408:
-      return {"invalid_request_error", nullptr};
-    case 401:
-      return {"invalid_request_error", "invalid_api_key"};
-    case 403:
-      return {"invalid_request_error", "permission_denied"};
-    case 413:
-      return {"invalid_request_error", "request_too_large"};
-    case 415:
-      return {"invalid_request_error", "unsupported_content_encoding"};
-    case 429:
-      return {"rate_limit_error", "rate_limit_exceeded"};
-    case 503:
-      return {"overloaded_error", nullptr};
-    default:
-      return {"server_error", nullptr};
-  }
-}
-
-const char* anthropic_type(std::uint32_t status) {
-  switch (status) {
-    case 400:
-    case 408:
-    case 415:
-      return "invalid_request_error";
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 413:
-      return "request_too_large";
-    case 429:
-      return "rate_limit_error";
-    case 503:
-      return "overloaded_error";
-    default:
-      return "api_error";
-  }
-}
-
-nlohmann::ordered_json open_ai_json(std::uint32_t status, const std::string& message) {
-  const OpenAiForm form = open_ai_form(status);
+nlohmann::ordered_json open_ai_json(const ErrorRow& row, const std::string& message) {
   nlohmann::ordered_json error = {
-      {"message", message}, {"type", form.type}, {"param", nullptr}, {"code", nullptr}};
-  if (form.code != nullptr) error["code"] = form.code;
+      {"message", message}, {"type", row.open_ai_type}, {"param", nullptr}, {"code", nullptr}};
+  if (row.open_ai_code != nullptr) error["code"] = row.open_ai_code;
   return {{"error", std::move(error)}};
 }
 
@@ -82,16 +37,17 @@ nlohmann::ordered_json open_ai_json(std::uint32_t status, const std::string& mes
 HttpAnswer refusal_for(const RequestName& request, std::uint32_t status, ErrorCode code,
                        const std::string& message, std::optional<std::uint64_t> retry_after_ms) {
   HttpAnswer answer = HttpRouter::refusal(status, code, message, retry_after_ms);
+  const ErrorRow& row = endpoints::row_of_status(status);
   switch (interface_at(request.target)) {
     case Interface::Own:
       break;
     case Interface::OpenAi:
-      answer.body = dump_json(open_ai_json(status, message)) + "\n";
+      answer.body = dump_json(open_ai_json(row, message)) + "\n";
       break;
     case Interface::Anthropic:
       answer.body = dump_json(nlohmann::ordered_json{
                         {"type", "error"},
-                        {"error", {{"type", anthropic_type(status)}, {"message", message}}},
+                        {"error", {{"type", row.anthropic_type}, {"message", message}}},
                         {"request_id", request.request_id}}) +
                     "\n";
       answer.headers.emplace_back("request-id", request.request_id);
