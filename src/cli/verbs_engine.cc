@@ -12,9 +12,9 @@ namespace {
 
 // What a client may say to a server.
 constexpr std::string_view kRemoteRun[] = {
-    "PROGRAM",      "--watch",     "--server",          "--key-file",  "--each",
-    "--json",       "--send-file", "--save-files",      "--help",      "--memory-max",
-    "--output-max", "--tenant",    "--cpu-seconds-max", "--pages-max", "--deadline"};
+    "PROGRAM",           "--watch",      "--server",   "--key-file",   "--each",       "--json",
+    "--send-file",       "--save-files", "--help",     "--memory-max", "--output-max", "--tenant",
+    "--cpu-seconds-max", "--pages-max",  "--deadline", "--seed"};
 constexpr std::string_view kRemoteChat[] = {"MESSAGE",    "--prompt-file", "--server",
                                             "--key-file", "--no-history",  "--json-schema",
                                             "--model",    "--help"};
@@ -47,6 +47,29 @@ Result<void> check_chat_of_server(const CLI::App& verb, EngineFlags& engine) {
   const char* variable = std::getenv("QUIRE_MODEL");
   if (variable != nullptr && engine.model == variable) engine.model.clear();
   return {};
+}
+
+// Flags of the launch that are neither arguments nor limits of the program.
+void add_launch(CLI::App& verb, RunOptions& options) {
+  verb.add_option("--tenant", options.tenant,
+                  "With --server: the tenant of it that the program belongs to and is charged to "
+                  "(quire serve --tenant)")
+      ->type_name("N")
+      ->transform(whole_within(0, UINT32_MAX))
+      ->capture_default_str();
+  verb.add_option("--deadline", options.deadline_seconds,
+                  "Seconds after its launch by which the program should be done: of the work of "
+                  "one tenant and priority, the earlier deadline goes first. It promises nothing, "
+                  "and nothing ends when it is over; 0 for none")
+      ->type_name("S")
+      ->check(real_within(0.0, 1e6))
+      ->capture_default_str();
+  verb.add_option("--seed", options.seed,
+                  "Make the random numbers of the program, and of the programs that it launches, "
+                  "the same in each run with this N. Without --seed they differ. The seed for "
+                  "drawing tokens is an option of the program, after --")
+      ->type_name("N")
+      ->transform(whole_within(0, (std::uint64_t{1} << 53) - 1));
 }
 
 }  // namespace
@@ -99,19 +122,7 @@ Verb add_run(CLI::App& app) {
           "with --each into a folder of the instance's number in it. Without, they are not "
           "kept")
       ->type_name("FOLDER");
-  verb->add_option("--tenant", state->options.tenant,
-                   "With --server: the tenant of it that the program belongs to and is charged to "
-                   "(quire serve --tenant)")
-      ->type_name("N")
-      ->transform(whole_within(0, UINT32_MAX))
-      ->capture_default_str();
-  verb->add_option("--deadline", state->options.deadline_seconds,
-                   "Seconds after its launch by which the program should be done: of the work of "
-                   "one tenant and priority, the earlier deadline goes first. It promises nothing, "
-                   "and nothing ends when it is over; 0 for none")
-      ->type_name("S")
-      ->check(real_within(0.0, 1e6))
-      ->capture_default_str();
+  add_launch(*verb, state->options);
   state->instance.add_all(*verb, state->options.instance.cpu_seconds_max, "as many as there are");
   verb->add_flag("--kv-tree{text}", state->kv_tree,
                  "In the end draw the page graph: what was shared, found, kept; =dot for Graphviz")

@@ -528,6 +528,19 @@ async function bare() {
   await row("runtime.misses", () => runtime.misses());
 }
 
+// Random numbers, for seed_test.py.
+async function random(isChild) {
+  const bytes = runtime.random(8);
+  if (isChild) return session.send([...bytes].join(" "));
+  session.send(`bytes ${[...bytes].join(" ")}\n`);
+  session.send(`own ${Math.random()} ${crypto.randomUUID()}\n`);
+  const context = await Context.create();
+  await context.appendText("Once");
+  const { tokens } = await context.generate({ temperature: 1, maxTokens: 8 });
+  session.send(`tokens ${tokens.join(" ")}\n`);
+  session.send(`child ${await Child.launch({ arguments: ["random child"] }).receive()}\n`);
+}
+
 async function child() {
   session.send(`heard ${await session.receive()}`);
   runtime.setResult("well");
@@ -537,6 +550,7 @@ export default async function program() {
   const [word, at] = runtime.arguments();
   if (word === "child") return child();
   if (word === "bare") return bare();
+  if (word.startsWith("random")) return random(word !== "random");
   const model = Model.open();
   const queue = raw.queue.createQueue(model.handle, 1);
   await instance();

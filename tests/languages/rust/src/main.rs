@@ -12,6 +12,8 @@ use quire::{
     ContextHint, GenerateOptions, Grammar, HostFuture, Model, Priority, Queue, Result, SaveOptions,
     TokenizeOptions,
 };
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
@@ -790,6 +792,27 @@ async fn bare(rows: &Rows) -> Result<()> {
     Ok(())
 }
 
+/// Random numbers, for seed_test.py.
+async fn random(is_child: bool) -> Result<()> {
+    let mut bytes = [0u8; 8];
+    runtime::random(&mut bytes)?;
+    let text = bytes.map(number).join(" ");
+    if is_child {
+        return session::send(&text);
+    }
+    session::send(&format!("bytes {text}\n"))?;
+    let own = RandomState::new().build_hasher().finish();
+    session::send(&format!("own {own}\n"))?;
+    let mut context = Context::create()?;
+    context.append_text("Once").await?;
+    let options = GenerateOptions { temperature: 1.0, ..GenerateOptions::max_tokens(8) };
+    let said = context.generate(options).await?;
+    session::send(&format!("tokens {}\n", list(&said.tokens)))?;
+    let options = ChildOptions { arguments: vec!["random child".into()], ..Default::default() };
+    let heard = Child::launch(&options)?.receive().await?;
+    session::send(&format!("child {heard}\n"))
+}
+
 async fn child() -> Result<()> {
     session::send(&format!("heard {}", session::receive().await?))?;
     runtime::set_result("well")
@@ -804,6 +827,8 @@ async fn program(words: Vec<String>) -> Result<()> {
     match words[0].as_str() {
         "child" => return child().await,
         "bare" => return bare(&rows).await,
+        "random" => return random(false).await,
+        "random child" => return random(true).await,
         "published" => return published::program().await,
         _ => {}
     }
