@@ -106,10 +106,9 @@ Verb add_run(CLI::App& app) {
       "Run PROGRAM again each time that its file changes, or one that it includes; the run before "
       "is ended");
   verb->add_option("--program", state->options.further_programs,
-                   "A Wasm module, a folder of them, a script, or a C++ file that is compiled for "
-                   "this run, which "
-                   "programs may launch by its name (the file's, without its ending); may be given "
-                   "again")
+                   "A program that programs may launch by its name, that of the file (without its "
+                   "ending) or folder: a module, a script, a C++ file or Cargo project (compiled "
+                   "first), or a folder of these. May be given again")
       ->type_name("PATH")
       ->allow_extra_args(false);
   verb->add_option("--send-file", state->options.sent_files,

@@ -183,8 +183,9 @@ Verb add_serve_flags(CLI::App* verb) {
   verb->add_option(
       "PROGRAM", options.programs,
       "Programs that clients may launch by name, which is that of the file without .wasm: modules, "
-      "C++ sources (compiled first) and scripts. A folder stands for all its modules, and for its "
-      "scripts that no other one imports. Clients may upload more");
+      "C++ sources and Cargo projects (both compiled first) and scripts. A folder stands for all "
+      "its modules and Cargo projects, and for its scripts that no other one imports. Clients may "
+      "upload more");
   verb->add_option("--listen", options.listen,
                    "The address for clients; port 0 for any that is free. An address that other "
                    "machines reach needs --keys")
@@ -194,9 +195,10 @@ Verb add_serve_flags(CLI::App* verb) {
   verb->add_option(
           "--endpoint", options.endpoints,
           "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), and a "
-          "program with its arguments. The program is the name of one given here, the file of a "
-          "module, a C++ source (compiled first) or a script. One instance answers each request. "
-          "It replaces an endpoint of quire at that path. May be given again (docs/endpoints.md)")
+          "program with its arguments. The program is the name of one given here, a module, a "
+          "script, or a C++ source or Cargo project (compiled first). One instance answers each "
+          "request. It replaces an endpoint of quire at that path. May be given again "
+          "(docs/endpoints.md)")
       ->type_name("\"METHOD /PATH=PROGRAM [ARGUMENT...]\"")
       ->allow_extra_args(false);
   verb->add_flag("--no-endpoints", state->has_no_endpoints,
