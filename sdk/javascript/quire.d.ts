@@ -77,6 +77,21 @@ declare module "quire" {
     static lark(model: Model, source: string): Promise<Grammar>;
     /** Whether the text is one of its texts as a whole, whoever wrote it. */
     fits(text: string): Promise<boolean>;
+    /** A matcher at the beginning of the grammar. */
+    matcher(): Matcher;
+  }
+  /** A position in the texts of a grammar: the tokens so far, and those that may come next. */
+  export class Matcher {
+    private constructor();
+    readonly handle: number;
+    fork(): Matcher;
+    /** Bit i of word i / 32 is set if token i may come. */
+    tokenMask(): Promise<number[]>;
+    /** Advances by the tokens. Returns true if the text is complete and nothing may follow. */
+    accept(tokens: TokenList): Promise<boolean>;
+    rollBack(count: number): Promise<void>;
+    /** At most `countMax` (64) tokens of which each is the only one that may come. */
+    forced(countMax?: number): Promise<number[]>;
   }
 
   // Contexts ----------------------------------------------------------------------------------------
@@ -195,6 +210,18 @@ declare module "quire" {
     sample(count: number, options?: GenerateOptions): Promise<Branch[]>;
     generate(options?: GenerateOptions): Generator;
 
+    /** Computes the queued tokens, with an output for each of the last `count` (1) of them, for calls of lowLevel. */
+    forward(count?: number): Promise<{ embeds: Embeds; counters: ContextCounters }>;
+    /** Computes the queued tokens and draws the next one, which is not appended. */
+    draw(drawer: Drawer): Promise<DrawnToken>;
+    /** Draws the next tokens and appends them. `drafts`, at most 64, are a guess that saves passes. */
+    verify(drafts: TokenList, drawer: Drawer): Promise<Draws>;
+    /** The pages that hold the context's tokens, for lowLevel. They are read-only. */
+    pages(): Promise<SharedPages>;
+    /** Makes a context of pages that hold the keys and values of `tokens`. */
+    static fromPages(model: Model, queue: Queue, pages: HandleList, tokens: TokenList): Promise<Context>;
+
+    readonly queue: Queue;
     readonly seqLen: number;
     readonly pageSize: number;
     readonly committedPageCount: number;
@@ -293,6 +320,102 @@ declare module "quire" {
     /** What was generated so far. */
     readonly answer: Generation;
   }
+
+  // Below generations -------------------------------------------------------------------------------
+
+  type HandleList = ArrayLike<number>;
+  export interface DrawnToken extends TokenProbability {
+    isForced: boolean;
+    top: TokenProbability[];
+  }
+  export interface Draws {
+    /** Why the draws ended, or "none". */
+    end: "none" | "stop-token" | "length" | "stopped" | "grammar-complete" | "no-token-allowed";
+    tokens: DrawnToken[];
+  }
+  /** Draws tokens by a rule and the random numbers of a seed, as generate() does, for scripts that ask for each step. */
+  export class Drawer {
+    private constructor();
+    static create(
+      rule?: Pick<GenerateOptions, "temperature" | "topK" | "topP" | "minP" | "typicalP" | "topNSigma" | "xtcProbability"
+        | "xtcThreshold" | "dryMultiplier" | "repetitionPenalty" | "presencePenalty" | "frequencyPenalty" | "penaltyFirst"
+        | "logitBias" | "seed">,
+    ): Drawer;
+    /** Restricts the draws to the tokens that the matcher allows. */
+    constrain(matcher: Matcher): void;
+    /** Restricts the draws to tokens whose bit is set: bit i of word i / 32. */
+    allow(mask: ArrayLike<number>): void;
+    /** Lets each draw report so many of the most probable tokens. */
+    reportTop(count: number): void;
+  }
+  export class Queue {
+    private constructor();
+    static create(model?: Model | string, priority?: "low" | "normal" | "high"): Queue;
+    setPriority(priority: "low" | "normal" | "high"): void;
+    synchronize(): Promise<void>;
+    readonly handle: number;
+  }
+  /** Pages of keys and values. They are released with the object. */
+  export class KvPages {
+    private constructor();
+    static allocate(queue: Queue, count: number): KvPages;
+    release(): void;
+    readonly count: number;
+    readonly handles: number[];
+  }
+  /** Inputs of a pass, or places for its outputs. */
+  export class Embeds {
+    private constructor();
+    static allocate(queue: Queue, count: number): Embeds;
+    release(): void;
+    readonly count: number;
+    readonly handles: number[];
+  }
+  export interface SharedPages {
+    pages: KvPages;
+    /** The place of each page; bit i of `written` is set if slot i holds keys and values. */
+    uses: { index: number; written: number }[];
+  }
+  export interface ExportInfo {
+    name: string;
+    pageCount: number;
+    tokenCount: number;
+    isPublic: boolean;
+    isOwn: boolean;
+  }
+  /** Pages and embeddings by handle, passes over them, and the outputs of a pass. */
+  export const lowLevel: {
+    copyKvpage(queue: Queue, source: number, target: number, slots: { sourceSlot?: number; targetSlot?: number; count: number }): Promise<void>;
+    exportKvpage(queue: Queue, pages: HandleList, name: string, isPublic?: boolean): Promise<void>;
+    /** Without `count`, all pages of the export. */
+    importKvpage(queue: Queue, name: string, count?: number): Promise<SharedPages>;
+    unexportKvpage(name: string): Promise<void>;
+    listExports(): Promise<ExportInfo[]>;
+    embedTxt(queue: Queue, embeds: HandleList, tokens: TokenList, positions: TokenList): void;
+    forward(
+      queue: Queue,
+      pass: {
+        inputPages?: HandleList;
+        inputEmbeds?: HandleList;
+        outputPages?: HandleList;
+        outputEmbeds?: HandleList;
+        /** The slots that each input sees. Without a mask the positions decide. */
+        mask?: BytesLike;
+        beyondContext?: boolean;
+      },
+    ): Promise<void>;
+    /** One byte for each slot, 0 to hide it from later passes. */
+    maskKvpage(queue: Queue, page: number, visible: BytesLike): void;
+    getNextDist(queue: Queue, embed: number, topK?: number): Promise<Distribution>;
+    getNextDists(queue: Queue, embeds: HandleList, topK?: number, mask?: ArrayLike<number>): Promise<Distribution[]>;
+    getLogits(queue: Queue, embed: number): Promise<Float32Array>;
+    getLogprobs(queue: Queue, embed: number, tokens: TokenList): Promise<Float32Array>;
+    getLogprobsOf(queue: Queue, embeds: HandleList, tokens: TokenList): Promise<Float32Array>;
+    /** In nats. */
+    getEntropy(queue: Queue, embed: number): Promise<number>;
+    getEmbedding(queue: Queue, embed: number): Promise<Float32Array>;
+    drawTokens(model: Model, queue: Queue, embeds: HandleList, drawer: Drawer): Promise<Draws>;
+  };
 
   // Tools -------------------------------------------------------------------------------------------
 

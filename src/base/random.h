@@ -18,7 +18,7 @@ class SystemRandom final : public RandomSource {
   void fill(std::span<std::byte> into) override;
 };
 
-// SplitMix64: for tests and simulations, never for secrets.
+// SplitMix64: for tests, simulations and programs that are launched with a seed, never for secrets.
 class SeededRandom final : public RandomSource {
  public:
   explicit SeededRandom(std::uint64_t seed) : state_(seed) {}

@@ -38,8 +38,9 @@ struct Reader {
 };
 
 using Place = std::variant<bool*, std::function<void()>, std::string*, std::optional<std::string>*,
-                           std::uint32_t*, std::optional<std::uint32_t>*, std::uint64_t*, double*,
-                           std::vector<std::string>*, std::vector<std::uint32_t>*, Reader>;
+                           std::uint32_t*, std::optional<std::uint32_t>*, std::uint64_t*,
+                           std::optional<std::uint64_t>*, double*, std::vector<std::string>*,
+                           std::vector<std::uint32_t>*, Reader>;
 
 struct Flag {
   const char* name;  // "-n,--max-tokens"; a word without a dash stands by its position.

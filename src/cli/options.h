@@ -102,11 +102,12 @@ struct RunOptions {
   std::string server;         // Where to run it, as ws(s)://HOST:PORT; empty: in an engine here.
   std::string key_file = {};  // With the server's key; empty: $QUIRE_KEY, if any.
   std::uint32_t tenant = 0;   // Of the server.
-  double deadline_seconds = 0.0;  // After the launch; 0: none.
-  std::string program;            // A file; with a server also a name that the server knows.
-  std::string source;             // The C++ file that `program` was made of for this run, if any.
-  bool watches = false;           // Runs the program again when one of its files changes.
-  bool shows_options = false;     // PROGRAM --help: print the options of the program, run nothing.
+  double deadline_seconds = 0.0;           // After the launch; 0: none.
+  std::optional<std::uint64_t> seed = {};  // Of the program's random numbers.
+  std::string program;         // A file; with a server also a name that the server knows.
+  std::string source;          // The C++ file that `program` was made of for this run, if any.
+  bool watches = false;        // Runs the program again when one of its files changes.
+  bool shows_options = false;  // PROGRAM --help: print the options of the program, run nothing.
   std::vector<std::string> further_programs;  // Files and folders, to be launched by name.
   std::vector<std::string> arguments;
   std::string each_file;                // One instance for each line, a JSON array of arguments.

@@ -335,6 +335,19 @@ TEST(Parse, ARunNamesATenantOfAServerAlone) {
   EXPECT_EQ(parsed_as<StatusOptions>({"status", "--json"}).output, OutputStyle::Json);
 }
 
+TEST(Parse, ARunTakesASeedThatTheProtocolCanCarry) {
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).seed, std::nullopt);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--seed", "0"}).seed, 0u);
+  const std::string most = "9007199254740991";
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--server", "ws://a:1", "--seed", most}).seed,
+            (std::uint64_t{1} << 53) - 1);
+  for (const char* each : {"9007199254740992", "-1", "1.5", "many", ""}) {
+    const std::string error = first_line_of_usage_error(
+        std::vector<std::string>{"run", "p.wasm", std::string("--seed=") + each});
+    EXPECT_NE(error.find("--seed"), std::string::npos) << each << ": " << error;
+  }
+}
+
 TEST(Parse, PoliciesForBatchesCarryTheirNumber) {
   const auto batching = [](const std::string& text) {
     return parsed_as<RunOptions>({"run", "p.wasm", "--batching", text}).engine.batching;

@@ -38,9 +38,9 @@ std::vector<Flag> program_rows(RunOptions& options) {
        "Run PROGRAM again each time that its file changes, or one that it includes; the run before "
        "is ended"},
       Flag{"--program", "PATH", &options.further_programs,
-           "A Wasm module, a folder of them, a script, or a C++ file that is compiled for this "
-           "run, which programs may launch by its name (the file's, without its ending); may be "
-           "given again"}
+           "A program that programs may launch by its name, that of the file (without its ending) "
+           "or folder: a module, a script, a C++ file or Cargo project (compiled first), or a "
+           "folder of these. May be given again"}
           .here(),
       {"--send-file", "PATH", &options.sent_files,
        "Send the file at PATH to the program, under its own name; may be repeated"},
@@ -56,6 +56,11 @@ std::vector<Flag> program_rows(RunOptions& options) {
        "and priority, the earlier deadline goes first. It promises nothing, and nothing ends when "
        "it is over; 0 for none",
        real_within(0.0, 1e6)},
+      {"--seed", "N", &options.seed,
+       "Make the random numbers of the program, and of the programs that it launches, the same in "
+       "each run with this N. Without --seed they differ. The seed for drawing tokens is an option "
+       "of the program, after --",
+       whole_within(0, (std::uint64_t{1} << 53) - 1)},
   };
 }
 

@@ -171,16 +171,18 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
   return {
       {"PROGRAM", "", &options.programs,
        "Programs that clients may launch by name, which is that of the file without .wasm: "
-       "modules, C++ sources (compiled first) and scripts. A folder stands for all its modules, "
-       "and for its scripts that no other one imports. Clients may upload more"},
+       "modules, C++ sources and Cargo projects (both compiled first) and scripts. A folder stands "
+       "for all its modules and Cargo projects, and for its scripts that no other one imports. "
+       "Clients may upload more"},
       {"--listen", "HOST:PORT", &options.listen,
        "The address for clients; port 0 for any that is free. An address that other machines "
        "reach needs --keys"},
       {"--endpoint", "\"METHOD /PATH=PROGRAM [ARGUMENT...]\"", &options.endpoints,
        "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), and a "
-       "program with its arguments. The program is the name of one given here, the file of a "
-       "module, a C++ source (compiled first) or a script. One instance answers each request. It "
-       "replaces an endpoint of quire at that path. May be given again (docs/guide/endpoints.md)"},
+       "program with its arguments. The program is the name of one given here, a module, a "
+       "script, or a C++ source or Cargo project (compiled first). One instance answers each "
+       "request. It replaces an endpoint of quire at that path. May be given again "
+       "(docs/guide/endpoints.md)"},
       {"--no-endpoints", "", [&options] { options.has_shipped_endpoints = false; },
        "Leave out the endpoints of quire: /v1/models, /v1/chat/completions, /v1/completions, "
        "/v1/responses and /v1/embeddings of OpenAI, /v1/messages and /v1/messages/count_tokens of "

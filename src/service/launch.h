@@ -26,6 +26,9 @@ struct Launch {
   bool detached = false;  // Goes on without a client.
   std::uint32_t tenant = 0;
   std::optional<std::uint64_t> deadline_ms = {};  // After the launch, for the order of its work.
+  // The seed of the random numbers of the program and of those that it launches. Without one, the
+  // numbers differ from launch to launch.
+  std::optional<std::uint64_t> seed = {};
   bool operator==(const Launch&) const = default;
 };
 

@@ -62,6 +62,7 @@ class RandomFrames {
         Launch launch{program(), {}, {maybe(), maybe(), maybe(), maybe(), maybe()}, flag()};
         launch.tenant = static_cast<std::uint32_t>(below(3));
         launch.deadline_ms = maybe();
+        launch.seed = maybe();
         for (std::uint64_t count = below(4); count > 0; --count) launch.arguments.push_back(text());
         return launch;
       }

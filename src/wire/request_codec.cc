@@ -57,6 +57,7 @@ struct Writer {
     if (launch.detached) json["detached"] = true;
     if (launch.tenant > 0) json["tenant"] = launch.tenant;
     if (launch.deadline_ms) json["deadline_ms"] = *launch.deadline_ms;
+    if (launch.seed) json["seed"] = *launch.seed;
     return text_message(json);
   }
   Message operator()(const Send& send) const {
@@ -148,6 +149,7 @@ Result<RequestBody> read_launch(Fields& fields, std::string_view) {
     launch.tenant = static_cast<std::uint32_t>(TRY(fields.number("tenant", 0, kTenantMax)));
   }
   launch.deadline_ms = TRY(fields.find_number("deadline_ms", 1));
+  launch.seed = TRY(fields.find_number("seed"));
   return RequestBody(std::move(launch));
 }
 

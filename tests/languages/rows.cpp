@@ -565,6 +565,27 @@ Task<> bare(Rows& rows) {
   rows("runtime.misses", changed(runtime::misses(), kOk));
 }
 
+// Random numbers, for seed_test.py.
+Task<> random(bool is_child) {
+  std::array<std::byte, 8> bytes;
+  co_await runtime::random(bytes);
+  std::string text;
+  for (const std::byte each : bytes) {
+    text += (text.empty() ? "" : " ") + shown(static_cast<std::uint32_t>(each));
+  }
+  if (is_child) co_return co_await session::send(text);
+  co_await session::send("bytes " + text + "\n");
+  std::uint64_t own = 0;
+  co_await runtime::random(std::as_writable_bytes(std::span(&own, 1)));
+  co_await session::send("own " + shown(own) + "\n");
+  Context context = co_await Context::create();
+  co_await context.append_text("Once");
+  const Generation answer = co_await context.generate({.temperature = 1.0, .max_tokens = 8});
+  co_await session::send("tokens " + shown(answer.tokens) + "\n");
+  const Child other = co_await Child::launch({.arguments = {"random child"}});
+  co_await session::send("child " + co_await other.receive() + "\n");
+}
+
 Task<> child() {
   const std::string message = co_await session::receive();
   co_await session::send("heard " + message);
@@ -577,6 +598,7 @@ Task<> program(std::vector<std::string> words) {
   if (request.ok()) co_return co_await handle(request.value());
   if (words.front() == "child") co_return co_await child();
   if (words.front() == "bare") co_return co_await bare(rows);
+  if (words.front().starts_with("random")) co_return co_await random(words.front() != "random");
   const Model model = co_await Model::open();
   const Queue queue = co_await Queue::create(model);
   co_await instance(rows);

@@ -1,6 +1,6 @@
 // The same calls as in rows.cpp, in JavaScript; the order and the arguments are the same.
 import {
-  Child, Context, Exchange, Grammar, Model, http, messages, runtime, session, sleep, store,
+  Child, Context, Drawer, Embeds, Exchange, Grammar, KvPages, Model, Queue, http, lowLevel, messages, runtime, session, sleep, store,
 } from "quire";
 import raw from "quire/raw";
 
@@ -27,9 +27,6 @@ function hashOf(list) {
   return `${list.length} #${hash}`;
 }
 const utf8 = new TextDecoder();
-const wordsOf = (bytes) => new Uint32Array(bytes.slice().buffer);
-const tokensOf = (handle) => raw.result(handle).then(wordsOf);
-const numbersOf = (bytes) => new Float32Array(bytes.slice().buffer, 8);
 const ok = () => "ok";
 
 function line(text) {
@@ -90,149 +87,113 @@ async function constraints(model) {
   await row("constraint.fits", () => year.fits("2026"), String);
   await row("constraint.fits", () => year.fits(tooLarge));
   const context = await Context.create(model);
-  await row("constraint.create-matcher", () => context.constrain(year));
-  const [grammar] = await tokensOf(raw.constraint.compileGrammar(model.handle, 1, "[0-9]{4}"));
-  const matcher = raw.constraint.createMatcher(grammar);
+  context.constrain(year);
+  const matcher = year.matcher();
+  await row("constraint.create-matcher", () => matcher);
   await row("constraint.create-matcher", () => raw.constraint.createMatcher(none));
-  await row("constraint.fork-matcher", () => raw.constraint.forkMatcher(matcher));
+  await row("constraint.fork-matcher", () => matcher.fork());
   await row("constraint.fork-matcher", () => raw.constraint.forkMatcher(none));
-  await future("constraint.token-mask", () => raw.constraint.tokenMask(matcher), (bytes) => quoted(hashOf(wordsOf(bytes))));
+  await row("constraint.token-mask", () => matcher.tokenMask(), (mask) => quoted(hashOf(Uint32Array.from(mask))));
   await future("constraint.token-mask", () => raw.constraint.tokenMask(none));
-  const right = await model.tokenize("20");
-  const wrong = await model.tokenize("x");
-  await future("constraint.accept-tokens", () => raw.constraint.acceptTokens(matcher, right), (bytes) => String(wordsOf(bytes)[0] !== 0));
-  await future("constraint.accept-tokens", () => raw.constraint.acceptTokens(matcher, wrong));
-  await future("constraint.roll-back", () => raw.constraint.rollBack(matcher, 1));
-  await future("constraint.roll-back", () => raw.constraint.rollBack(matcher, 9));
-  await future("constraint.forced-tokens", () => raw.constraint.forcedTokens(matcher, 4), (bytes) => listed(wordsOf(bytes)));
+  for (const text of ["20", "x"]) {
+    const given = await model.tokenize(text);
+    await row("constraint.accept-tokens", () => matcher.accept(given), String);
+  }
+  await row("constraint.roll-back", () => matcher.rollBack(1));
+  await row("constraint.roll-back", () => matcher.rollBack(9));
+  await row("constraint.forced-tokens", () => matcher.forced(4), listed);
   await future("constraint.forced-tokens", () => raw.constraint.forcedTokens(none, 4));
 }
 
 async function queues(model) {
-  const queue = raw.queue.createQueue(model.handle, 1);
+  const queue = Queue.create(model);
   await row("queue.create-queue", () => queue);
   await row("queue.create-queue", () => raw.queue.createQueue(model.handle, 9));
-  await row("queue.set-queue-priority", () => raw.queue.setQueuePriority(queue, 2));
-  await row("queue.set-queue-priority", () => raw.queue.setQueuePriority(queue, 9));
-  await future("queue.synchronize", () => raw.queue.synchronize(queue));
+  await row("queue.set-queue-priority", () => queue.setPriority("high"));
+  await row("queue.set-queue-priority", () => raw.queue.setQueuePriority(queue.handle, 9));
+  await row("queue.synchronize", () => queue.synchronize());
   await future("queue.synchronize", () => raw.queue.synchronize(none));
   await row("queue.destroy-queue", () => raw.queue.destroyQueue(raw.queue.createQueue(model.handle, 0)));
   await row("queue.destroy-queue", () => raw.queue.destroyQueue(none));
 }
 
-// Records of distributions, one after the other.
-function distributionsOf(bytes) {
-  const out = [];
-  const words = wordsOf(bytes);
-  const numbers = new Float32Array(words.buffer);
-  for (let at = 0; at < words.length; ) {
-    const count = words[at];
-    const tokens = words.slice(at + 1, at + 1 + count);
-    out.push(distributionOf({ tokens, probabilities: numbers.slice(at + 1 + count, at + 1 + 2 * count) }));
-    at += 1 + 2 * count;
-  }
-  return out;
-}
-// A record of draws.
-function drawsOf(bytes) {
-  const words = wordsOf(bytes);
-  const numbers = new Float32Array(words.buffer);
-  const out = [];
-  for (let at = 2; at < words.length; ) {
-    const parts = [words[at], bitsOf(numbers[at + 1])];
-    const topCount = words[at + 3];
-    at += 4;
-    for (const end = at + 2 * topCount; at < end; at += 2) parts.push(words[at], bitsOf(numbers[at + 1]));
-    out.push(parts.join(" "));
-  }
-  return out;
-}
+const drawnOf = ({ token, probability, top }) =>
+  [token, bitsOf(probability), ...top.flatMap((each) => [each.token, bitsOf(each.probability)])].join(" ");
+const drawsOf = ({ tokens }) => listed(tokens.map(drawnOf));
+const usesOf = ({ uses }) => listed(uses.flatMap(({ index, written }) => [index, written]));
 
 async function outputs(queue, out) {
   const chosen = [1, 2];
   const both = [out, out];
-  const hash = (bytes) => quoted(hashOf(numbersOf(bytes)));
-  const all = (bytes) => floats(numbersOf(bytes));
-  await future("output.get-next-dist", () => raw.output.getNextDist(queue, out, 3), (bytes) => distributionsOf(bytes)[0]);
-  await future("output.get-next-dist", () => raw.output.getNextDist(queue, none, 3));
-  await future("output.get-next-dists", () => raw.output.getNextDists(queue, both, [], 2), (bytes) => listed(distributionsOf(bytes)));
-  await future("output.get-next-dists", () => raw.output.getNextDists(queue, [none], [], 2));
-  await future("output.get-logits", () => raw.output.getLogits(queue, out), hash);
-  await future("output.get-logits", () => raw.output.getLogits(queue, none));
-  await future("output.get-logprobs", () => raw.output.getLogprobs(queue, out, chosen), all);
-  await future("output.get-logprobs", () => raw.output.getLogprobs(queue, none, chosen));
-  await future("output.get-logprobs-of", () => raw.output.getLogprobsOf(queue, both, chosen), all);
-  await future("output.get-logprobs-of", () => raw.output.getLogprobsOf(queue, both, []));
-  await future("output.get-entropy", () => raw.output.getEntropy(queue, out), (bytes) => bitsOf(numbersOf(bytes)[0]));
-  await future("output.get-entropy", () => raw.output.getEntropy(queue, none));
-  await future("output.get-embedding", () => raw.output.getEmbedding(queue, out), hash);
-  await future("output.get-embedding", () => raw.output.getEmbedding(queue, none));
-}
-
-// u32 pages, slots, flags and bytes of the name, then the name, for each.
-function exportsOf(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const names = [];
-  for (let at = 8; at < bytes.length; ) {
-    const length = view.getUint32(at + 12, true);
-    names.push(`${utf8.decode(bytes.subarray(at + 16, at + 16 + length))} ${view.getUint32(at + 4, true)}`);
-    at += 16 + length;
-  }
-  return texts(names);
+  const hash = (numbers) => quoted(hashOf(numbers));
+  await row("output.get-next-dist", () => lowLevel.getNextDist(queue, out, 3), distributionOf);
+  await row("output.get-next-dist", () => lowLevel.getNextDist(queue, none, 3));
+  await row("output.get-next-dists", () => lowLevel.getNextDists(queue, both, 2), (all) => listed(all.map(distributionOf)));
+  await row("output.get-next-dists", () => lowLevel.getNextDists(queue, [none], 2));
+  await row("output.get-logits", () => lowLevel.getLogits(queue, out), hash);
+  await row("output.get-logits", () => lowLevel.getLogits(queue, none));
+  await row("output.get-logprobs", () => lowLevel.getLogprobs(queue, out, chosen), floats);
+  await row("output.get-logprobs", () => lowLevel.getLogprobs(queue, none, chosen));
+  await row("output.get-logprobs-of", () => lowLevel.getLogprobsOf(queue, both, chosen), floats);
+  await row("output.get-logprobs-of", () => lowLevel.getLogprobsOf(queue, both, []));
+  await row("output.get-entropy", () => lowLevel.getEntropy(queue, out), bitsOf);
+  await row("output.get-entropy", () => lowLevel.getEntropy(queue, none));
+  await row("output.get-embedding", () => lowLevel.getEmbedding(queue, out), hash);
+  await row("output.get-embedding", () => lowLevel.getEmbedding(queue, none));
 }
 
 async function exported(queue, pages) {
   const [first, second] = pages;
-  const imported = new Int32Array(1);
-  const uses = (bytes) => listed(wordsOf(bytes));
-  await future("allocate.copy-kvpage", () => raw.allocate.copyKvpage(queue, first, second, 0, 0, 4));
-  await future("allocate.copy-kvpage", () => raw.allocate.copyKvpage(queue, first, second, 0, 0, 17));
-  await future("allocate.export-kvpage", () => raw.allocate.exportKvpage(queue, [first], "pages", 0));
-  await future("allocate.export-kvpage", () => raw.allocate.exportKvpage(queue, [first], "a/b", 0));
-  await future("allocate.import-kvpage", () => raw.allocate.importKvpage(queue, "pages", 1, imported), uses);
-  raw.allocate.deallocKvpage(queue, imported);
-  await future("allocate.import-kvpage", () => raw.allocate.importKvpage(queue, "none", 1, new Int32Array(1)));
-  await future("allocate.list-exports", () => raw.allocate.listExports(), exportsOf);
-  await future("allocate.unexport-kvpage", () => raw.allocate.unexportKvpage("pages"));
-  await future("allocate.unexport-kvpage", () => raw.allocate.unexportKvpage("pages"));
+  await row("allocate.copy-kvpage", () => lowLevel.copyKvpage(queue, first, second, { count: 4 }));
+  await row("allocate.copy-kvpage", () => lowLevel.copyKvpage(queue, first, second, { count: 17 }));
+  await row("allocate.export-kvpage", () => lowLevel.exportKvpage(queue, [first], "pages"));
+  await row("allocate.export-kvpage", () => lowLevel.exportKvpage(queue, [first], "a/b"));
+  const imported = await lowLevel.importKvpage(queue, "pages", 1);
+  await row("allocate.import-kvpage", () => imported, usesOf);
+  imported.pages.release();
+  await row("allocate.import-kvpage", () => lowLevel.importKvpage(queue, "none", 1));
+  await row("allocate.list-exports", () => lowLevel.listExports(), (all) => texts(all.map((each) => `${each.name} ${each.tokenCount}`)));
+  await row("allocate.unexport-kvpage", () => lowLevel.unexportKvpage("pages"));
+  await row("allocate.unexport-kvpage", () => lowLevel.unexportKvpage("pages"));
 }
 
 async function passes(model, queue) {
-  const pages = new Int32Array(2);
-  const embeds = new Int32Array(5);
-  await row("allocate.alloc-kvpage", () => raw.allocate.allocKvpage(queue, 2, pages), () => "2");
-  await row("allocate.alloc-kvpage", () => raw.allocate.allocKvpage(queue, tooMany, new Int32Array(tooMany)));
-  await row("allocate.alloc-emb", () => raw.allocate.allocEmb(queue, 5, embeds), () => "5");
-  await row("allocate.alloc-emb", () => raw.allocate.allocEmb(queue, tooMany, new Int32Array(tooMany)));
-  const input = embeds.subarray(0, 4);
-  const output = embeds.subarray(4);
-  await row("input.embed-txt", () => raw.input.embedTxt(queue, input, [5, 6, 7, 8], [0, 1, 2, 3]));
-  await row("input.embed-txt", () => raw.input.embedTxt(queue, input, [5, 6, 7, 99999], [0, 1, 2, 3]));
-  await future("forward.forward", () => raw.forward.forward(queue, [], input, pages.subarray(0, 1), output, "", 0));
-  await future("forward.forward", () => raw.forward.forward(queue, [], [none], pages.subarray(0, 1), output, "", 0));
+  const pages = KvPages.allocate(queue, 2);
+  await row("allocate.alloc-kvpage", () => pages.count, String);
+  await row("allocate.alloc-kvpage", () => KvPages.allocate(queue, tooMany));
+  const embeds = Embeds.allocate(queue, 5);
+  await row("allocate.alloc-emb", () => embeds.count, String);
+  await row("allocate.alloc-emb", () => Embeds.allocate(queue, tooMany));
+  const inputEmbeds = embeds.handles.slice(0, 4);
+  const outputEmbeds = embeds.handles.slice(4);
+  const outputPages = pages.handles.slice(0, 1);
+  await row("input.embed-txt", () => lowLevel.embedTxt(queue, inputEmbeds, [5, 6, 7, 8], [0, 1, 2, 3]));
+  await row("input.embed-txt", () => lowLevel.embedTxt(queue, inputEmbeds, [5, 6, 7, 99999], [0, 1, 2, 3]));
+  await row("forward.forward", () => lowLevel.forward(queue, { inputEmbeds, outputPages, outputEmbeds }));
+  await row("forward.forward", () => lowLevel.forward(queue, { inputEmbeds: [none], outputPages, outputEmbeds }));
   for (const name of ["first", "other"]) {
-    await future("adapter.forward-with-adapter", () => raw.adapter.forwardWithAdapter(queue, name, [], input, pages.subarray(0, 1), [], "", 0));
+    await future("adapter.forward-with-adapter", () => raw.adapter.forwardWithAdapter(queue.handle, name, [], inputEmbeds, outputPages, [], "", 0));
   }
-  await row("forward.mask-kvpage", () => raw.forward.maskKvpage(queue, pages[0], new Uint8Array(16).fill(1)));
-  await row("forward.mask-kvpage", () => raw.forward.maskKvpage(queue, pages[0], new Uint8Array(3).fill(1)));
-  await outputs(queue, output[0]);
-  await future("draw.draw-tokens", () => raw.draw.drawTokens(queue, output, greedyRule(model), [], [], [0], 2), (bytes) => listed(drawsOf(bytes)));
-  await future("draw.draw-tokens", () => raw.draw.drawTokens(queue, [none], none, [], [], [], 0));
-  await exported(queue, pages);
-  await row("allocate.dealloc-kvpage", () => raw.allocate.deallocKvpage(queue, pages));
-  await row("allocate.dealloc-kvpage", () => raw.allocate.deallocKvpage(queue, [none]));
-  await row("allocate.dealloc-emb", () => raw.allocate.deallocEmb(queue, embeds));
-  await row("allocate.dealloc-emb", () => raw.allocate.deallocEmb(queue, [none]));
+  await row("forward.mask-kvpage", () => lowLevel.maskKvpage(queue, outputPages[0], new Uint8Array(16).fill(1)));
+  await row("forward.mask-kvpage", () => lowLevel.maskKvpage(queue, outputPages[0], new Uint8Array(3).fill(1)));
+  await outputs(queue, outputEmbeds[0]);
+  await row("draw.draw-tokens", () => lowLevel.drawTokens(model, queue, outputEmbeds, greedyDrawer()), drawsOf);
+  await future("draw.draw-tokens", () => raw.draw.drawTokens(queue.handle, [none], none, [], [], [], 0));
+  await exported(queue, pages.handles);
+  await row("allocate.dealloc-kvpage", () => pages.release());
+  await row("allocate.dealloc-kvpage", () => raw.allocate.deallocKvpage(queue.handle, [none]));
+  await row("allocate.dealloc-emb", () => embeds.release());
+  await row("allocate.dealloc-emb", () => raw.allocate.deallocEmb(queue.handle, [none]));
 }
 
-async function computing(context, embed) {
+async function computing(context) {
   await row("context.create", () => raw.context.create(none));
   await row("context.append", () => context.append([5, 6, 7]));
   await row("context.append", () => context.append([99999]));
   await row("context.flush", () => context.flush(), countersOf);
   await future("context.flush", () => raw.context.flush(none));
   context.append([8]);
-  await future("context.forward", () => raw.context.forward(context.handle, [embed]), (bytes) => listed(wordsOf(bytes).subarray(0, 4)));
+  await row("context.forward", () => context.forward(1), ({ counters }) => countersOf(counters));
   await future("context.forward", () => raw.context.forward(context.handle, [none]));
   await row("context.forward as next_distribution", () => context.nextDistribution(3), distributionOf);
   await row("output.get-logits as next_logits", () => context.nextLogits(), (logits) => quoted(hashOf(logits)));
@@ -269,11 +230,11 @@ async function workingPages(model, queue) {
   await context.flush();
   await row("context.commit-working-pages", () => context.commitWorkingPages(0), countersOf);
   await row("context.commit-working-pages", () => context.commitWorkingPages(1));
-  const pages = new Int32Array(2);
-  await future("context.pages", () => raw.context.pages(context.handle, 0, 2, pages), (bytes) => listed(wordsOf(bytes)));
+  const shared = await context.pages();
+  await row("context.pages", () => shared, usesOf);
   await future("context.pages", () => raw.context.pages(none, 0, 0, new Int32Array(0)));
-  await future("context.from-pages", () => raw.context.fromPages(queue, pages, twenty), (bytes) => String(raw.context.seqLen(wordsOf(bytes)[0])));
-  await future("context.from-pages", () => raw.context.fromPages(queue, [none], twenty.slice(0, 5)));
+  await row("context.from-pages", () => Context.fromPages(model, queue, shared.pages.handles, twenty), ({ tokenCount }) => String(tokenCount));
+  await future("context.from-pages", () => raw.context.fromPages(queue.handle, [none], twenty.slice(0, 5)));
   await row("context.truncate-working-page-tokens", () => context.truncateWorkingPageTokens(1), countersOf);
   await row("context.truncate-working-page-tokens", () => context.truncateWorkingPageTokens(99));
   await row("context.release-working-pages", () => context.releaseWorkingPages(1), countersOf);
@@ -334,26 +295,25 @@ async function generating(context) {
   await context.rewind(length);
 }
 
-// Options of a rule: number 1 is the temperature, an f64.
-function greedyRule(model) {
-  return raw.draw.createRule(model.handle, new Uint8Array([1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]));
+function greedyDrawer() {
+  const drawer = Drawer.create({ temperature: 0 });
+  drawer.reportTop(2);
+  return drawer;
 }
 
 async function drawing(context) {
-  const rule = greedyRule(context.model);
-  await row("draw.create-rule", () => rule);
+  const drawer = greedyDrawer();
+  await row("draw.create-rule", () => drawer);
   await row("draw.create-rule", () => raw.draw.createRule(context.model.handle, new Uint8Array([1, 0, 0])));
-  await future("draw.forward-draw", () => raw.draw.forwardDraw(context.handle, rule, [], [], 0, 2, 0), (bytes) => drawsOf(bytes)[0]);
+  await row("draw.forward-draw", () => context.draw(drawer), drawnOf);
   await future("draw.forward-draw", () => raw.draw.forwardDraw(none, none, [], [], 0.5, 0, 0));
-  await future("draw.verify", () => raw.draw.verify(context.handle, rule, [], [], [3, 4], [0, 0, 0], 2, 1), (bytes) => listed(drawsOf(bytes)));
+  await row("draw.verify", () => context.verify([3, 4], drawer), drawsOf);
   await future("draw.verify", () => raw.draw.verify(none, none, [], [], [], [], 0, 0));
 }
 
 async function contexts(model, queue) {
   const context = await Context.create(model);
-  const embeds = new Int32Array(1);
-  raw.allocate.allocEmb(queue, 1, embeds);
-  await computing(context, embeds[0]);
+  await computing(context);
   await editing(context);
   await workingPages(model, queue);
   await snapshots(context);
@@ -495,9 +455,9 @@ async function instance() {
 
 async function absent(model, queue) {
   await row("adapter.available-adapters", () => raw.adapter.availableAdapters(model.handle, new Uint8Array(64)));
-  await future("adapter.forward-with-adapter", () => raw.adapter.forwardWithAdapter(queue, "name", [], [], [], [], "", 0));
+  await future("adapter.forward-with-adapter", () => raw.adapter.forwardWithAdapter(queue.handle, "name", [], [], [], [], "", 0));
   await row("input-image.num-embs-needed", () => raw.inputImage.numEmbsNeeded(model.handle, 8, 8));
-  await future("input-image.embed-img", () => raw.inputImage.embedImg(queue, [], "PNG", []));
+  await future("input-image.embed-img", () => raw.inputImage.embedImg(queue.handle, [], "PNG", []));
   await row("serve.request-head", () => raw.serve.requestHead(new Uint8Array(64)));
   await future("serve.read-request", () => raw.serve.readRequest());
   await row("serve.respond", () => raw.serve.respond(200, "", 0));
@@ -528,6 +488,19 @@ async function bare() {
   await row("runtime.misses", () => runtime.misses());
 }
 
+// Random numbers, for seed_test.py.
+async function random(isChild) {
+  const bytes = runtime.random(8);
+  if (isChild) return session.send([...bytes].join(" "));
+  session.send(`bytes ${[...bytes].join(" ")}\n`);
+  session.send(`own ${Math.random()} ${crypto.randomUUID()}\n`);
+  const context = await Context.create();
+  await context.appendText("Once");
+  const { tokens } = await context.generate({ temperature: 1, maxTokens: 8 });
+  session.send(`tokens ${tokens.join(" ")}\n`);
+  session.send(`child ${await Child.launch({ arguments: ["random child"] }).receive()}\n`);
+}
+
 async function child() {
   session.send(`heard ${await session.receive()}`);
   runtime.setResult("well");
@@ -537,8 +510,9 @@ export default async function program() {
   const [word, at] = runtime.arguments();
   if (word === "child") return child();
   if (word === "bare") return bare();
+  if (word.startsWith("random")) return random(word !== "random");
   const model = Model.open();
-  const queue = raw.queue.createQueue(model.handle, 1);
+  const queue = Queue.create(model);
   await instance();
   await models(model);
   await tokens(model);

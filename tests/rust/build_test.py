@@ -2,6 +2,7 @@
 """quire new, build and run of projects in Rust, and what each says of programs that are wrong."""
 import os
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -26,7 +27,7 @@ class BuildTest(unittest.TestCase):
         return rust_harness.quire("run", self.project, *RUN, "--", *words)
 
     def test_a_project_of_each_template_builds_and_its_files_name_no_placeholder(self):
-        for name in ("answer", "chat", "constrained"):
+        for name in ("answer", "chat", "agent", "search", "constrained"):
             template = () if name == "answer" else ("--template", name)
             made = rust_harness.quire("new", f"a{name}", "--language", "rust", "--in", self.folder, *template)
             self.assertEqual(made.returncode, 0, made.stderr)
@@ -41,9 +42,26 @@ class BuildTest(unittest.TestCase):
             self.assertLess(module.stat().st_size, 300_000)
             shown = rust_harness.quire("run", module, "--help")
             self.assertIn("--max-tokens N", shown.stdout)
-        refused = rust_harness.quire("new", "b", "--language", "rust", "--template", "agent", "--in", self.folder)
+        refused = rust_harness.quire("new", "b", "--language", "rust", "--template", "none", "--in", self.folder)
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("there are: chat, constrained", refused.stderr.replace(" or ", ", "))
+        self.assertIn("there are: chat, agent, search, constrained", refused.stderr.replace(" or ", ", "))
+
+    def test_the_templates_agent_and_search_answer_and_the_search_sends_the_best(self):
+        model = harness.tiny_chat_model(self.folder)
+        words = ("--model", model, "--no-store", "--", "--max-tokens", "4")
+        for name in ("agent", "search"):
+            made = rust_harness.quire("new", f"the{name}", "--language", "rust", "--in", self.folder, "--template", name)
+            self.assertEqual(made.returncode, 0, made.stderr)
+        agent = rust_harness.quire("run", self.folder / "theagent", *words)
+        self.assertEqual(agent.returncode, 0, agent.stderr)
+        self.assertTrue(agent.stdout)
+        search = rust_harness.quire("run", self.folder / "thesearch", *words, "--n", "3")
+        self.assertEqual(search.returncode, 0, search.stderr)
+        answers = re.findall(r"^log: (\S+)  (.*)$", search.stderr, re.MULTILINE)
+        self.assertEqual(len(answers), 3, search.stderr)
+        best = max(answers, key=lambda each: float(each[0]))[1]
+        shown = re.sub(r"[\x00-\x1f\x7f]", lambda each: f"\\x{ord(each[0]):02x}", search.stdout.removesuffix("\n"))
+        self.assertEqual(shown, best)  # The log shows control characters as \\xNN.
 
     def test_a_module_goes_beside_the_project_where_no_output_is_named(self):
         (self.project / "src" / "main.rs").write_text(HEAD + "async fn program() -> Result<()> { session::send(\"x\") }\n")

@@ -82,13 +82,14 @@ export class Client {
 
   // By digest or name. `deadline` is in seconds from now; a `signal` that is aborted stops the
   // instance.
-  async launch(program, args = [], { limits, detached, tenant, deadline, onLog, signal } = {}) {
+  async launch(program, args = [], { limits, detached, tenant, deadline, seed, onLog, signal } = {}) {
     signal?.throwIfAborted();
     const head = { verb: "launch", program, arguments: checkedArguments(args) };
     if (limits) head.limits = toSnake(limits);
     if (detached) head.detached = true;
     if (tenant) head.tenant = tenant;
     if (deadline !== undefined) head.deadline_ms = Math.max(1, Math.round(deadline * 1000));
+    if (seed !== undefined) head.seed = seed;
     const instance = await this.#connection.ask(head, undefined, (reply) =>
       this.#adopt(reply, onLog),
     );

@@ -46,6 +46,8 @@ export interface LaunchOptions extends AttachOptions {
   tenant?: number;
   /** Seconds from now: of the work of one tenant, the earlier deadline goes first. */
   deadline?: number;
+  /** Below 2 ** 53. The program's random numbers are the same in each launch with this seed. */
+  seed?: number;
   /** Stops the instance when it is aborted; before that launch() rejects with its reason. */
   signal?: AbortSignal;
 }

@@ -111,6 +111,8 @@ const checks = {
       "invalid-argument",
       /"memory" is unknown/,
     );
+    await fails(() => client.launch("echo", [], { seed: 2 ** 53 }), "invalid-argument", /seed/);
+    await (await client.launch("echo", [], { seed: 7 })).abort();
     await fails(() => client.upload(bytes("no module")), "invalid-argument", /./);
     await fails(() => client.attach("0".repeat(32)), "not-found", /./);
   },

@@ -131,6 +131,7 @@ class BlockingClient:
         detached: bool = False,
         tenant: int = 0,
         deadline: float | None = None,
+        seed: int | None = None,
         on_log: Callable[[LogLine], None] | None = None,
     ) -> "BlockingInstance":
         """As Client.launch(). `on_log` is called in another thread, and cannot call this client."""
@@ -141,6 +142,7 @@ class BlockingClient:
             detached=detached,
             tenant=tenant,
             deadline=deadline,
+            seed=seed,
             on_log=on_log,
         )
         return BlockingInstance(self._loop, self._loop.call(launching))

@@ -197,12 +197,14 @@ class Client:
         detached: bool = False,
         tenant: int = 0,
         deadline: float | None = None,
+        seed: int | None = None,
         on_log: Callable[[LogLine], None] | None = None,
     ) -> Instance:
         """Unavailable, with retry_after: the server, or the tenant, has as many instances as it takes.
         TypeError: `arguments` is not a list of texts.
 
         `deadline` is in seconds from now: of the work of one tenant, the earlier deadline goes first.
+        With a `seed`, below 2**53, the program's random numbers are the same each time.
 
         A detached instance goes on when this client leaves. Lines of its log go to `on_log`, or to
         the logger "quire".
@@ -220,6 +222,8 @@ class Client:
             head["tenant"] = tenant
         if deadline is not None:
             head["deadline_ms"] = max(1, round(deadline * 1000))
+        if seed is not None:
+            head["seed"] = seed
         return await self.ask(
             head, convert=lambda frame: self._adopt(frame, on_log), undo="abort"
         )

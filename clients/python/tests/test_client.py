@@ -434,6 +434,13 @@ class Tenants(WithServer):
         self.assertEqual([each["tenant"] for each in detail["instances"]], [7])
         await instance.abort()
 
+    async def test_a_launch_takes_a_seed_below_two_to_the_53(self) -> None:
+        for seed in (-1, 1 << 53):
+            with self.subTest(seed), self.assertRaises(quire.InvalidArgument) as refused:
+                await self.client.launch("echo", seed=seed)
+            self.assertIn("seed", str(refused.exception))
+        await (await self.client.launch("echo", seed=(1 << 53) - 1)).abort()
+
     async def test_pages_and_output_of_an_instance_have_a_bound_by_default(self) -> None:
         for limits in (
             quire.Limits(page_count_max=65),

@@ -7,7 +7,7 @@ import { TextEncoder } from "quire:library/encoding.js";
 
 export const {
   Context, Generator, Model, Grammar, Tools, session, messages, runtime, Child, Exchange,
-  IncomingFile, Subscription, Request, Response, EventStream,
+  IncomingFile, Subscription, Request, Response, EventStream, Queue, KvPages, Embeds, Matcher, Drawer, lowLevel,
 } = native;
 export { QuireError, sleep };
 

@@ -11,12 +11,16 @@
 // Errors   A wrong argument is a TypeError that names the function, the argument, and what was
 // wanted.
 #include <array>
-#include <initializer_list>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "engine.h"
+#include "engine_modules.h"
+#include "from_js.h"
+#include "object_reader.h"
+#include "to_js.h"
 #include "value.h"
 
 namespace quire::javascript {
@@ -182,7 +186,7 @@ Member function() {
 }
 
 inline void define_members(JSContext* js, JSValueConst on_class, JSValueConst on_object,
-                           std::initializer_list<Member> members) {
+                           const std::vector<Member>& members) {
   for (const Member& each : members) {
     const char* name = each.own_name();
     JSValue made = JS_NewCFunction2(js, each.function, name, each.length, JS_CFUNC_generic, 0);
@@ -201,7 +205,7 @@ inline void define_members(JSContext* js, JSValueConst on_class, JSValueConst on
 // Makes the class `name`, a member of `space`, whose objects are Object<T>. Only C++ makes them.
 template <typename T>
 void define_class(JSContext* js, JSValueConst space, const char* name,
-                  std::initializer_list<Member> members) {
+                  const std::vector<Member>& members) {
   using Class = ClassOf<T>;
   JS_NewClassID(JS_GetRuntime(js), &Class::id);
   Class::name = name;
@@ -224,7 +228,7 @@ void define_class(JSContext* js, JSValueConst space, const char* name,
 
 // Makes `name` in `space`, an object with functions.
 inline void define_namespace(JSContext* js, JSValueConst space, const char* name,
-                             std::initializer_list<Member> members) {
+                             const std::vector<Member>& members) {
   const Value made(js, JS_NewObject(js));
   define_members(js, made.get(), made.get(), members);
   JS_DefinePropertyValueStr(js, space, name, JS_DupValue(js, made.get()), JS_PROP_C_W_E);

@@ -1,7 +1,6 @@
 #pragma once
 // Class Generator of JavaScript: an asynchronous iterator of pieces, and a whole answer where it is
 // awaited; see generate.h of the SDK.
-#include "adapter_calls.h"
 #include "bind.h"
 #include "context_calls.h"
 
@@ -150,65 +149,6 @@ inline void define_generators(JSContext* js, JSValueConst space) {
        method<"Generator.collect", generator_collect>(),
        method<"Generator.stream", generator_stream>(),
        getter<"Generator.answer", generator_answer>()});
-}
-
-inline void define_contexts(JSContext* js, JSValueConst space) {
-  using namespace calls;
-  define_class<ContextObject>(
-      js, space, "Context",
-      {function<"Context.create", context_create>(),
-       function<"Context.open", context_open>(),
-       function<"Context.take", context_take>(),
-       function<"Context.openOrCreate", context_open_or_create>(),
-       function<"Context.openShared", context_open_shared>(),
-       function<"Context.unshare", context_unshare>(),
-       function<"Context.remove", context_remove>(),
-       function<"Context.delete", context_remove>(),
-       function<"Context.list", context_list>(),
-       method<"Context.append", context_append>(),
-       method<"Context.appendText", context_append_text>(),
-       method<"Context.system", context_system>(),
-       method<"Context.user", context_user>(),
-       method<"Context.assistant", context_assistant>(),
-       method<"Context.add", context_add>(),
-       method<"Context.prefill", context_prefill>(),
-       method<"Context.flush", context_flush>(),
-       method<"Context.nextDistribution", context_next_distribution>(),
-       method<"Context.nextLogits", context_next_logits>(),
-       method<"Context.fork", context_fork>(),
-       method<"Context.truncate", context_truncate>(),
-       method<"Context.rewind", context_rewind>(),
-       method<"Context.dropRange", context_drop_range>(),
-       method<"Context.splice", context_splice>(),
-       method<"Context.reserveWorkingPages", context_reserve_working_pages>(),
-       method<"Context.commitWorkingPages", context_commit_working_pages>(),
-       method<"Context.releaseWorkingPages", context_release_working_pages>(),
-       method<"Context.truncateWorkingPageTokens", context_truncate_working_page_tokens>(),
-       method<"Context.hint", context_hint>(),
-       method<"Context.use", context_use>(),
-       method<"Context.allowBeyondContext", context_allow_beyond_context>(),
-       method<"Context.save", context_save>(),
-       method<"Context.share", context_share>(),
-       method<"Context.constrain", context_constrain>(),
-       method<"Context.unconstrain", context_unconstrain>(),
-       method<"Context.choose", context_choose>(),
-       method<"Context.score", context_score>(),
-       {"Context.sample", Member::Kind::Method, bound<"Context.sample", context_sample, true>, 2},
-       {"Context.generate", Member::Kind::Method, bound<"Context.generate", context_generate, true>,
-        1},
-       getter<"Context.seqLen", context_seq_len>(),
-       getter<"Context.pageSize", context_page_size>(),
-       getter<"Context.committedPageCount", context_committed_page_count>(),
-       getter<"Context.workingPageCount", context_working_page_count>(),
-       getter<"Context.workingPageTokenCount", context_working_page_token_count>(),
-       getter<"Context.pageCount", context_page_count>(),
-       getter<"Context.foundTokenCount", context_found_token_count>(),
-       getter<"Context.tokens", context_tokens>(),
-       getter<"Context.tokenCount", context_token_count>(),
-       getter<"Context.unknownTokenCount", context_unknown_token_count>(),
-       getter<"Context.messages", context_messages>(),
-       getter<"Context.model", context_model>(),
-       getter<"Context.handle", context_handle>()});
 }
 
 }  // namespace quire::javascript

@@ -14,8 +14,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "context_members.h"
 #include "embedded_sources.h"
 #include "engine.h"
+#include "low_members.h"
 #include "missing_export.h"
 #include "platform_calls.h"
 #include "raw_calls.h"
@@ -42,6 +44,7 @@ void define_native(JSContext* js, Runtime& runtime) {
   define_models(js, native.get());
   define_contexts(js, native.get());
   define_generators(js, native.get());
+  define_low_level(js, native.get());
   define_tools(js, native.get());
   define_services(js, native.get());
   define_serve(js, native.get());
@@ -222,8 +225,7 @@ Result<void> run_script(Runtime& runtime) {
 
 // The lines of the stack that are of the script, if they are more than one.
 std::string frames_of(Engine& engine, const Value& exception) {
-  std::string frames =
-      Engine::script_frames(shown_text_of(engine.js(), exception.member("stack").get()));
+  std::string frames = script_frames(shown_text_of(engine.js(), exception.member("stack").get()));
   if (std::ranges::count(frames, '\n') < 2) return "";
   frames.pop_back();
   return frames;

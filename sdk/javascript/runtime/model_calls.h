@@ -156,6 +156,9 @@ inline Task<Object<Grammar>> grammar_regex(Object<Model> model, std::string expr
 inline Task<Object<Grammar>> grammar_lark(Object<Model> model, std::string source) {
   return grammar_of(std::move(model), {GrammarSource::Kind::Lark, std::move(source)});
 }
+inline Result<Object<Matcher>> grammar_matcher(Object<Grammar> self) {
+  return std::make_shared<Matcher>(TRY(self->matcher()));
+}
 inline Task<bool> grammar_fits(Object<Grammar> self, std::string text) {
   co_return co_await self->fits(text);
 }
@@ -205,6 +208,7 @@ inline void define_models(JSContext* js, JSValueConst space) {
                         {function<"Grammar.jsonSchema", calls::grammar_json_schema>(),
                          function<"Grammar.regex", calls::grammar_regex>(),
                          function<"Grammar.lark", calls::grammar_lark>(),
+                         method<"Grammar.matcher", calls::grammar_matcher>(),
                          method<"Grammar.fits", calls::grammar_fits>()});
 }
 

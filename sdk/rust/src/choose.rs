@@ -1,6 +1,7 @@
 //! How probable the model finds whole texts, as what comes next.
-use crate::context::{to_numbers, Counters, Embeds};
+use crate::context::{to_numbers, Counters};
 use crate::host;
+use crate::low::Embeds;
 use crate::model::TokenizeOptions;
 use crate::raw;
 use crate::{gather, Context, Error, HostFuture, Model, Result};

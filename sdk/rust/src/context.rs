@@ -1,8 +1,10 @@
 //! Context: a text that the model has read, or is to read.
 use crate::chat::{ConversationNote, Turns, NOTE_BYTES_MAX};
+use crate::draw::{no_token_left, Drawer, DrawnToken, Draws};
 use crate::future::{nothing, to_handle};
 use crate::generate::{GenerateOptions, Generation, Generator};
 use crate::host::{self, bytes_from, checked_empty, Handle, Record};
+use crate::low::{Embeds, SharedPages};
 use crate::model::TokenizeOptions;
 use crate::raw;
 use crate::{
@@ -51,14 +53,36 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    fn decode(bytes: &[u8]) -> Result<Distribution> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Distribution> {
         let mut record = Record::new(bytes, "a distribution");
+        let distribution = Distribution::read(&mut record)?;
+        record.end(distribution)
+    }
+    /// Several, one after the other.
+    pub(crate) fn decode_all(bytes: &[u8]) -> Result<Vec<Distribution>> {
+        let mut record = Record::new(bytes, "distributions");
+        let mut all = Vec::new();
+        while !record.is_at_end() {
+            all.push(Distribution::read(&mut record)?);
+        }
+        Ok(all)
+    }
+    fn read(record: &mut Record<'_>) -> Result<Distribution> {
         let count = record.u32()? as usize;
         let ids = host::u32s(record.bytes(count * 4)?);
         let shares = host::u32s(record.bytes(count * 4)?);
         let of = |(token, bits)| TokenProbability { token, probability: f32::from_bits(bits) };
-        record.end(Distribution { tokens: ids.into_iter().zip(shares).map(of).collect() })
+        Ok(Distribution { tokens: ids.into_iter().zip(shares).map(of).collect() })
     }
+}
+
+/// A computed pass of a context, with its outputs.
+#[derive(Debug)]
+pub struct Pass {
+    /// One output for each of the last `count` tokens, in order.
+    pub embeds: Embeds,
+    /// The counters of the context after the pass.
+    pub counters: Counters,
 }
 
 /// Numbers of a result: logits, log-probabilities.
@@ -183,34 +207,6 @@ pub struct Context {
     known_count: Option<u32>,
     beyond_context: bool,
     hint: (u32, u32),
-}
-
-/// Places for outputs of a pass.
-#[derive(Debug)]
-pub(crate) struct Embeds {
-    queue: Queue,
-    pub(crate) handles: Vec<i32>,
-}
-
-impl Embeds {
-    pub(crate) fn allocate(queue: &Queue, count: u32) -> Result<Embeds> {
-        let mut handles = vec![0i32; count as usize];
-        checked_empty(unsafe {
-            raw::allocate::alloc_emb(queue.handle(), count, handles.as_mut_ptr().cast())
-        })?;
-        Ok(Embeds { queue: queue.clone(), handles })
-    }
-}
-
-impl Drop for Embeds {
-    fn drop(&mut self) {
-        let count = host::count(&self.handles);
-        if count > 0 {
-            unsafe {
-                raw::allocate::dealloc_emb(self.queue.handle(), self.handles.as_ptr(), count)
-            };
-        }
-    }
 }
 
 impl Context {
@@ -346,6 +342,105 @@ impl Context {
         let embeds = &self.output.as_ref().expect("it is there").handles;
         let call = unsafe { raw::context::forward(self.handle(), embeds.as_ptr(), 1) };
         Ok((embeds[0], HostFuture::new(call, Counters::decode)))
+    }
+
+    /// Computes the queued tokens and returns an output for each of the last `count` of them, which the calls of
+    /// [`low`](crate::low) read. If nothing is queued and `count` is 1, the output is that of the last token.
+    pub async fn forward(&mut self, count: u32) -> Result<Pass> {
+        self.queue_turns(true).await?;
+        let embeds = Embeds::allocate(&self.queue, count)?;
+        let call = unsafe { raw::context::forward(self.handle(), embeds.handles.as_ptr(), count) };
+        Ok(Pass { counters: HostFuture::new(call, Counters::decode).await?, embeds })
+    }
+
+    /// Computes the queued tokens and draws the next one, in one step. The call appends nothing and advances no matcher.
+    /// `out-of-range`: the drawer's matchers allow no token.
+    pub async fn draw(&mut self, drawer: &mut Drawer) -> Result<DrawnToken> {
+        self.queue_turns(true).await?;
+        let (matchers, random) = (drawer.matcher_handles(), drawer.randoms(1)[0]);
+        let rule = drawer.rule_handle(&self.model)?;
+        let call = unsafe {
+            raw::draw::forward_draw(
+                self.handle(),
+                rule,
+                matchers.as_ptr(),
+                host::count(&matchers),
+                drawer.mask().as_ptr(),
+                host::count(drawer.mask()),
+                random,
+                drawer.top_count(),
+                0,
+            )
+        };
+        let draws = HostFuture::new(call, Draws::decode).await?;
+        drawer.note(&draws);
+        draws.tokens.into_iter().next().ok_or_else(no_token_left)
+    }
+
+    /// Draws the next tokens and appends them. `drafts`, at most 64, are a guess at them. The call keeps the drafts that
+    /// equal the drawn tokens, then adds one further drawn token. One pass gives what drawing token by token gives.
+    pub async fn verify(&mut self, drafts: &[u32], drawer: &mut Drawer) -> Result<Draws> {
+        self.queue_turns(true).await?;
+        let (matchers, randoms) = (drawer.matcher_handles(), drawer.randoms(drafts.len() + 1));
+        let rule = drawer.rule_handle(&self.model)?;
+        let call = unsafe {
+            raw::draw::verify(
+                self.handle(),
+                rule,
+                matchers.as_ptr(),
+                host::count(&matchers),
+                drawer.mask().as_ptr(),
+                host::count(drawer.mask()),
+                drafts.as_ptr(),
+                host::count(drafts),
+                randoms.as_ptr(),
+                host::count(&randoms),
+                drawer.top_count(),
+                1,
+            )
+        };
+        let step = HostFuture::new(call, Draws::decode);
+        self.begin_loop(); // The tokens are queued even if the program does not wait for the result.
+        let draws = step.await?;
+        for each in &draws.tokens {
+            self.note_drawn(each.token.token);
+        }
+        self.end_loop();
+        drawer.note(&draws);
+        Ok(draws)
+    }
+
+    /// The pages that hold the context's tokens, for [`low`](crate::low). They are read-only, and the context stays usable.
+    pub async fn pages(&mut self) -> Result<SharedPages> {
+        self.settle()?;
+        let now = self.edit(raw::context::truncate, 0)?;
+        let size = self.page_size();
+        let count = now.committed_page_count + (now.working_page_token_count + size - 1) / size;
+        let mut handles = vec![0i32; count as usize];
+        let into = handles.as_mut_ptr().cast();
+        let returned = unsafe { raw::context::pages(self.handle(), 0, count, into) };
+        SharedPages::of_call(&self.queue, handles, returned).await
+    }
+    /// Makes a context of pages that hold the keys and values of `tokens`.
+    pub async fn from_pages(
+        model: &Model,
+        queue: &Queue,
+        pages: &[i32],
+        tokens: &[u32],
+    ) -> Result<Context> {
+        let call = unsafe {
+            raw::context::from_pages(
+                queue.handle(),
+                pages.as_ptr(),
+                host::count(pages),
+                tokens.as_ptr(),
+                host::count(tokens),
+            )
+        };
+        let handle = HostFuture::new(call, to_handle).await?;
+        let mut context = Context::with_handle(model, queue, handle);
+        context.tokens = tokens.to_vec();
+        Ok(context)
     }
 
     /// A second context with the same content, computed and queued; it shares all pages, and each goes on by

@@ -1,7 +1,7 @@
 //! How tokens are drawn. The host draws; here is the rule as it travels there, and what comes back.
 use crate::host::{self, Handle, Record};
 use crate::raw;
-use crate::{Error, Model, Result};
+use crate::{Error, Matcher, Model, Result};
 
 /// Added to the logit of a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,27 +146,41 @@ impl TokenProbability {
     }
 }
 
+/// A token that was drawn.
 #[derive(Clone, Debug)]
-pub(crate) struct DrawnToken {
-    pub(crate) token: TokenProbability,
-    pub(crate) is_forced: bool,
-    pub(crate) top: Vec<TokenProbability>,
+pub struct DrawnToken {
+    /// With its share of the full softmax.
+    pub token: TokenProbability,
+    /// The grammar allowed no other.
+    pub is_forced: bool,
+    /// The most probable ones, where they were asked for.
+    pub top: Vec<TokenProbability>,
 }
 
+/// Why no more came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DrawEnd {
+pub enum DrawEnd {
+    /// More may come.
     None,
+    /// The last token ends a text.
     StopToken,
+    /// As many as were asked for.
     Length,
+    /// The program stopped it.
     Stopped,
+    /// The text is one of the grammar, and nothing may follow.
     GrammarComplete,
+    /// No token may come.
     NoTokenAllowed,
 }
 
-#[derive(Debug)]
-pub(crate) struct Draws {
-    pub(crate) end: DrawEnd,
-    pub(crate) tokens: Vec<DrawnToken>,
+/// The tokens that one step drew.
+#[derive(Clone, Debug)]
+pub struct Draws {
+    /// Whether, and why, it is the last.
+    pub end: DrawEnd,
+    /// In order.
+    pub tokens: Vec<DrawnToken>,
 }
 
 impl Draws {
@@ -198,6 +212,7 @@ impl Draws {
 
 /// The random numbers of a seed, as the loop of the host uses them (`sampling.h`): where the program asks
 /// for each step itself, the same tokens come.
+#[derive(Debug)]
 pub(crate) struct Random {
     state: [u64; 4],
     ahead: std::collections::VecDeque<f64>,
@@ -237,6 +252,76 @@ impl Random {
     /// A token was drawn by the next one.
     pub(crate) fn use_one(&mut self) {
         self.ahead.pop_front();
+    }
+}
+
+/// Draws tokens by a rule and the random numbers of a seed, as the loop of the host does. It is for programs that ask
+/// for each step ([`Context::draw`](crate::Context::draw), [`verify`](crate::Context::verify)).
+#[derive(Debug)]
+pub struct Drawer {
+    rule: DrawRule,
+    random: Random,
+    host_rule: Option<Handle>, // Created at the first draw.
+    matchers: Vec<Matcher>,
+    mask: Vec<u32>,
+    top_count: u32,
+}
+
+impl Drawer {
+    /// Makes a drawer with this rule and this seed.
+    pub fn new(rule: DrawRule, seed: u64) -> Drawer {
+        Drawer {
+            rule,
+            random: Random::new(seed),
+            host_rule: None,
+            matchers: Vec::new(),
+            mask: Vec::new(),
+            top_count: 0,
+        }
+    }
+    /// Restricts the draws to the tokens that the matcher allows. May be called for several matchers.
+    pub fn constrain(&mut self, matcher: Matcher) -> &mut Drawer {
+        self.matchers.push(matcher);
+        self
+    }
+    /// Restricts the draws to tokens whose bit is set: bit i of word i / 32. An empty mask allows all.
+    pub fn allow(&mut self, mask: Vec<u32>) -> &mut Drawer {
+        self.mask = mask;
+        self
+    }
+    /// Lets each draw report so many of the most probable tokens.
+    pub fn report_top(&mut self, count: u32) -> &mut Drawer {
+        self.top_count = count;
+        self
+    }
+
+    pub(crate) fn mask(&self) -> &[u32] {
+        &self.mask
+    }
+    pub(crate) fn top_count(&self) -> u32 {
+        self.top_count
+    }
+    pub(crate) fn matcher_handles(&self) -> Vec<i32> {
+        self.matchers.iter().map(Matcher::handle).collect()
+    }
+    pub(crate) fn randoms(&mut self, count: usize) -> Vec<f64> {
+        if self.rule.is_greedy() {
+            return vec![0.0; count];
+        }
+        self.random.look_ahead(count)
+    }
+    pub(crate) fn rule_handle(&mut self, model: &Model) -> Result<i32> {
+        if self.host_rule.is_none() {
+            self.host_rule = Some(self.rule.create(model)?);
+        }
+        Ok(self.host_rule.as_ref().map_or(-1, Handle::get))
+    }
+    /// Takes the random numbers that the draws used: one for each token, except forced ones.
+    pub(crate) fn note(&mut self, draws: &Draws) {
+        let is_greedy = self.rule.is_greedy();
+        for _ in draws.tokens.iter().filter(|each| !each.is_forced && !is_greedy) {
+            self.random.use_one();
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::draw::{
 use crate::host::{self, Handle};
 use crate::raw;
 use crate::stop::ShownText;
-use crate::{ErrorCode, Grammar, HostFuture, Result};
+use crate::{Error, ErrorCode, Grammar, HostFuture, Matcher, Result};
 use std::collections::VecDeque;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -52,6 +52,9 @@ pub struct GenerateOptions {
     pub keep_special: bool,
     /// These special tokens are, where the others are not.
     pub kept_special: Vec<u32>,
+    /// Lets the last token of the prompt become a longer one that begins with its bytes. A prompt that ends in the middle
+    /// of a word then continues as text does. It cannot be combined with a grammar.
+    pub heal: bool,
 }
 
 impl Default for GenerateOptions {
@@ -74,6 +77,7 @@ impl Default for GenerateOptions {
             ignore_stop_tokens: false,
             keep_special: false,
             kept_special: Vec::new(),
+            heal: false,
         }
     }
 }
@@ -208,7 +212,9 @@ pub struct Generator<'a> {
     stop_tokens: Vec<u32>,
     draft: Option<Draft>,
     source: Source,
-    matcher: Option<Handle>,
+    matcher: Option<Matcher>,
+    mask: Vec<u32>,  // For the first draw of a healed prompt.
+    healed: Vec<u8>, // The bytes of the prompt with which its first token begins.
     random: Random,
     pending: VecDeque<DrawnToken>, // Drawn, and not given yet.
     end: DrawEnd,                  // What the host said of the end.
@@ -229,6 +235,8 @@ impl<'a> Generator<'a> {
             draft: None,
             source: Source::Nothing,
             matcher: None,
+            mask: Vec::new(),
+            healed: Vec::new(),
             random: Random::new(options.seed),
             pending: VecDeque::new(),
             end: DrawEnd::None,
@@ -342,7 +350,9 @@ impl<'a> Generator<'a> {
         self.answer.tokens.push(token);
         let keeps = self.options.keep_special || self.options.kept_special.contains(&token);
         let bytes = self.context.model.detokenize(&[token], keeps).await?;
-        piece.text = self.shown.push(&bytes);
+        // The prompt already has the first bytes of a token that healed it.
+        let begin = std::mem::take(&mut self.healed).len().min(bytes.len());
+        piece.text = self.shown.push(&bytes[begin..]);
         if self.shown.is_stopped() {
             self.answer.finish_reason = FinishReason::StopText;
         } else if self.answer.tokens.len() >= self.options.max_tokens as usize {
@@ -392,19 +402,59 @@ impl<'a> Generator<'a> {
 
     async fn begin(&mut self) -> Result<()> {
         let rule = self.options.draw_rule().create(&self.context.model)?;
+        if self.options.heal && self.options.grammar.is_some() {
+            return Err(Error::invalid(
+                "heal changes the last token of the prompt, which no grammar knows: use one or the other",
+            ));
+        }
         if let Some(grammar) = &self.options.grammar {
             self.matcher = Some(grammar.matcher()?);
         }
         self.context.queue_turns(true).await?;
         self.source = Source::Steps(rule);
-        if self.draft.is_none() && self.options.max_tokens > 0 {
+        if self.options.heal && !self.context.turns.answer_open {
+            self.begin_healing().await?;
+        }
+        if self.draft.is_none() && self.options.max_tokens > 0 && !self.options.heal {
             self.begin_loop()?;
         }
         Ok(())
     }
 
+    /// Takes the last token of the prompt back and restricts the first draw to tokens that begin with its bytes. The
+    /// method is that of "The Art of Prompt Design: Prompt Boundaries and Token Healing" (Lundberg, 2023), for one token.
+    async fn begin_healing(&mut self) -> Result<()> {
+        const BYTE: u8 = 1; // Tokens of higher kinds are not text.
+        let count = self.context.token_count();
+        let Some(last) = self.context.tokens().last().map(|each| *each as usize) else {
+            return Ok(());
+        };
+        if count < 2 {
+            return Ok(());
+        }
+        let model = self.context.model().clone();
+        let kinds = model.token_kinds(0, model.info().vocabulary_size).await?;
+        let texts = model.vocabulary().await?;
+        if texts.get(last).map_or(true, Vec::is_empty) || kinds[last] > BYTE {
+            return Ok(());
+        }
+        let may_come =
+            |token: usize| kinds[token] <= BYTE && texts[token].starts_with(&texts[last]);
+        let allowed: Vec<usize> = (0..kinds.len()).filter(|token| may_come(*token)).collect();
+        if allowed.len() < 2 {
+            return Ok(());
+        }
+        self.context.rewind(count - 1).await?;
+        self.mask = vec![0; (texts.len() + 31) / 32];
+        for token in allowed {
+            self.mask[token / 32] |= 1 << (token % 32);
+        }
+        self.healed = texts[last].clone();
+        Ok(())
+    }
+
     fn matchers(&self) -> Vec<i32> {
-        self.matcher.iter().map(Handle::get).collect()
+        self.matcher.iter().map(Matcher::handle).collect()
     }
 
     /// As many loops as the host allows may be running: then the program asks for each step.
@@ -470,7 +520,11 @@ impl<'a> Generator<'a> {
     async fn draw_step(&mut self) -> Result<Draws> {
         let Source::Steps(rule) = &self.source else { return Err(no_token_left()) };
         self.context.end_loop(); // All that the step before drew was given.
-        let drafts = self.draft.as_mut().map(|guess| guess(self.context)).unwrap_or_default();
+        let mask = std::mem::take(&mut self.mask);
+        let mut drafts = Vec::new();
+        if let (Some(guess), true) = (&mut self.draft, mask.is_empty()) {
+            drafts = guess(self.context);
+        }
         let is_greedy = self.options.draw_rule().is_greedy();
         let count = drafts.len() + 1;
         let randoms = if is_greedy { vec![0.0; count] } else { self.random.look_ahead(count) };
@@ -481,8 +535,8 @@ impl<'a> Generator<'a> {
                 rule.get(),
                 matchers.as_ptr(),
                 host::count(&matchers),
-                std::ptr::null(),
-                0,
+                mask.as_ptr(),
+                host::count(&mask),
                 drafts.as_ptr(),
                 host::count(&drafts),
                 randoms.as_ptr(),

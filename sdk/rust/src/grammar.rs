@@ -2,7 +2,7 @@
 use crate::future::{to_handle, to_u32};
 use crate::host::{self, Handle};
 use crate::raw;
-use crate::{HostFuture, Model, Result};
+use crate::{HostFuture, Matcher, Model, Result};
 use std::rc::Rc;
 
 /// The form that a text must have: a JSON schema, a regular expression or a grammar in Lark's
@@ -52,8 +52,9 @@ impl Grammar {
     }
 
     /// A place in it, at its beginning.
-    pub(crate) fn matcher(&self) -> Result<Handle> {
+    pub fn matcher(&self) -> Result<Matcher> {
         Handle::of_call(unsafe { raw::constraint::create_matcher(self.handle.get()) })
+            .map(Matcher::new)
     }
     /// For calls of [`raw`].
     pub fn handle(&self) -> i32 {

@@ -87,6 +87,9 @@ impl<'a> Record<'a> {
     pub(crate) fn text(&mut self, bytes: u32) -> Result<String> {
         Ok(String::from_utf8_lossy(self.bytes(bytes as usize)?).into_owned())
     }
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }

@@ -54,6 +54,8 @@ mod grammar;
 mod host;
 pub mod http;
 mod json;
+pub mod low;
+mod matcher;
 pub mod messaging;
 mod model;
 mod options;
@@ -72,16 +74,17 @@ pub use chat::ChatMessage;
 pub use child::{Child, ChildEnd, ChildEndKind, ChildOptions};
 pub use choose::{Choice, Score};
 pub use context::{
-    Branch, Context, ContextHint, Counters, Distribution, Inner, SaveOptions, SnapshotInfo,
+    Branch, Context, ContextHint, Counters, Distribution, Inner, Pass, SaveOptions, SnapshotInfo,
     SnapshotList,
 };
-pub use draw::{DrawRule, LogitBias, TokenProbability};
+pub use draw::{DrawEnd, DrawRule, Drawer, DrawnToken, Draws, LogitBias, TokenProbability};
 pub use error::{Error, Result};
 pub use executor::{block_on, spawn, Task};
 pub use future::{gather, sleep, when_all, with_timeout, HostFuture};
 pub use generate::{FinishReason, GenerateOptions, Generation, Generator, Piece, Shown};
 pub use grammar::Grammar;
 pub use json::Json;
+pub use matcher::Matcher;
 pub use model::{Model, ModelInfo, Priority, Queue, TokenizeOptions};
 pub use options::{OptionNumber, OptionReader, Options};
 pub use program::{entry, Prompt};

@@ -1,7 +1,7 @@
 //! Models of the server, and queues of commands to them.
 use crate::chat::{chat_request, ChatMessage};
 use crate::future::{to_bytes, to_text, to_u32s};
-use crate::host::{self, checked, text_from, Handle};
+use crate::host::{self, checked, text_from, Handle, Record};
 use crate::raw;
 use crate::{Error, ErrorCode, HostFuture, Result};
 use std::rc::Rc;
@@ -84,6 +84,12 @@ impl Model {
             raw::adapter::available_adapters(self.handle(), buffer, capacity)
         })?))
     }
+    /// The version of a trait of the model. `not-supported`: the model does not have the trait.
+    pub fn trait_version(&self, name: &str) -> Result<u32> {
+        host::checked(unsafe {
+            raw::models::trait_version(self.handle(), name.as_ptr(), host::count(name.as_bytes()))
+        })
+    }
     /// The fixed properties of the model.
     pub fn info(&self) -> &ModelInfo {
         &self.shared.1
@@ -116,6 +122,28 @@ impl Model {
                 u32::from(keep_special),
             )
         };
+        HostFuture::new(call, to_bytes)
+    }
+    /// The bytes of every token, by id.
+    pub async fn vocabulary(&self) -> Result<Vec<Vec<u8>>> {
+        const COUNT_MAX: u32 = 4096; // The maximum of one call.
+        let size = self.info().vocabulary_size;
+        let mut tokens: Vec<Vec<u8>> = Vec::new();
+        while tokens.len() < size as usize {
+            let first = tokens.len() as u32;
+            let count = COUNT_MAX.min(size - first);
+            let call = unsafe { raw::tokenize::get_vocabs(self.handle(), first, count) };
+            let more = HostFuture::new(call, to_texts).await?;
+            if more.is_empty() {
+                return Err(Error::broken("a part of the vocabulary", 0));
+            }
+            tokens.extend(more);
+        }
+        Ok(tokens)
+    }
+    /// The kinds of `count` tokens from `first` on: 0 text, 1 a byte, 2 added to the vocabulary, 3 special, 4 unused.
+    pub fn token_kinds(&self, first: u32, count: u32) -> HostFuture<Vec<u8>> {
+        let call = unsafe { raw::tokenize::get_token_kinds(self.handle(), first, count) };
         HostFuture::new(call, to_bytes)
     }
     /// A conversation as the model's own template writes it. With `answer_next` it ends where the model's
@@ -153,6 +181,17 @@ impl Model {
         };
         HostFuture::new(call, to_text)
     }
+}
+
+/// Reads a list of texts: for each a u32 count of bytes, then the bytes.
+fn to_texts(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let mut record = Record::new(bytes, "a list of texts");
+    let mut texts = Vec::new();
+    while !record.is_at_end() {
+        let count = record.u32()? as usize;
+        texts.push(record.bytes(count)?.to_vec());
+    }
+    Ok(texts)
 }
 
 fn lines(text: &str) -> Vec<String> {

@@ -39,6 +39,35 @@ pub fn tenant() -> Result<String> {
 pub fn limits() -> Result<String> {
     text_from(|buffer, capacity| unsafe { raw::runtime::limits(buffer, capacity) })
 }
+/// Why a pass computed tokens that the cache did not have. The numbers are those of `interface/runtime.wit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Miss {
+    pub reason: u32,
+    pub field: u32,
+    pub position: u32,
+    pub token_count: u32,
+    pub slot: u32,
+    pub here: u32,
+    pub there: u32,
+    pub gone_ms: u32,
+}
+/// The misses of this program's passes. `not-supported`: the server runs without `--explain-misses`.
+pub fn misses() -> Result<Vec<Miss>> {
+    let bytes =
+        host::bytes_from(|buffer, capacity| unsafe { raw::runtime::misses(buffer, capacity) })?;
+    let of = |each: &[u32]| Miss {
+        reason: each[0],
+        field: each[1],
+        position: each[2],
+        token_count: each[3],
+        slot: each[4],
+        here: each[5],
+        there: each[6],
+        gone_ms: each[7],
+    };
+    Ok(host::u32s(&bytes).chunks_exact(8).map(of).collect())
+}
 /// A line of the log. `println!` writes there, too.
 pub fn log(level: LogLevel, text: &str) {
     unsafe { raw::runtime::log(level as u32, text.as_ptr(), host::count(text.as_bytes())) };

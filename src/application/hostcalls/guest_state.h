@@ -68,8 +68,9 @@ struct GuestIdentity {
   std::vector<std::string> arguments;
   GuestLimits limits;
   control::InstanceLimits control_limits;
-  TenantGauge* tenant_gauge = nullptr;      // Null: the tenant is not counted.
-  std::optional<RequestHead> request = {};  // The HTTP request that launched the instance.
+  TenantGauge* tenant_gauge = nullptr;        // Null: the tenant is not counted.
+  std::optional<RequestHead> request = {};    // The HTTP request that launched the instance.
+  std::unique_ptr<SeededRandom> seeded = {};  // Null if the launch gave no seed.
 };
 
 class GuestState {
@@ -133,6 +134,10 @@ class GuestState {
   void end_future(FutureRecord& record);  // Undoes what the guest can no longer take.
 
   std::uint64_t queued_tokens() const { return queued_tokens_; }
+  // The source of the program's random numbers: the seed of its launch, or else the host's.
+  RandomSource& random() const {
+    return identity.seeded == nullptr ? host.random : *identity.seeded;
+  }
   const std::vector<control::ModelDescription>& models() const { return host.control.models(); }
   void verify() const;
 

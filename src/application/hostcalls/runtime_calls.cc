@@ -103,7 +103,7 @@ Result<std::int32_t> runtime_random(HostCall& call, GuestAddress buffer, std::ui
   }
   const std::span<std::byte> into =
       TRY(call.memory.range<std::uint8_t>(buffer, capacity, "buffer"));
-  call.guest.host.random.fill(into);
+  call.guest.random().fill(into);
   return static_cast<std::int32_t>(capacity);
 }
 

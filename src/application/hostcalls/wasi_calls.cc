@@ -111,7 +111,7 @@ Errno wasi_random_get(HostCall& call, GuestAddress buffer, std::uint32_t bytes) 
   if (bytes > kWasiRandomBytesMax) return Errno::Invalid;
   Result<std::span<std::byte>> into = call.memory.range<std::uint8_t>(buffer, bytes, "buffer");
   if (!into.ok()) return Errno::Fault;
-  call.guest.host.random.fill(into.value());
+  call.guest.random().fill(into.value());
   return Errno::Success;
 }
 

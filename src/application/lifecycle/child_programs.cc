@@ -82,6 +82,8 @@ Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId pare
   request.limits.guest.has_file_client = false;
   request.history = {.burst_ns = std::max(parent.history.burst_ns, parent.first_bursts_ns),
                      .owed_ns = parent.history.owed_ns};
+  SeededRandom* const seeded = parent.state->identity.seeded.get();
+  if (seeded != nullptr) request.seed = seeded->next();
   const InstanceId child = TRY(host_.launch_child(std::move(request), *this));
   Child& lent_to = children_[child];
   lent_to = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};

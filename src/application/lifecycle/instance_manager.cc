@@ -55,10 +55,15 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
         std::min(request.deadline_in_ns, control::kNoDeadline - record->launched_ns);
   }
   record->limits = request.limits;
-  record->state = std::make_unique<hostcalls::GuestState>(
-      host, hostcalls::GuestIdentity{record->id, record->tenant, std::move(request.arguments),
-                                     request.limits.guest, request.limits.control, &gauge,
-                                     std::move(request.request)});
+  hostcalls::GuestIdentity identity{record->id,
+                                    record->tenant,
+                                    std::move(request.arguments),
+                                    request.limits.guest,
+                                    request.limits.control,
+                                    &gauge,
+                                    std::move(request.request)};
+  if (request.seed) identity.seeded = std::make_unique<SeededRandom>(*request.seed);
+  record->state = std::make_unique<hostcalls::GuestState>(host, std::move(identity));
   const InstanceId id = record->id;
   if (record->limits.wall_ns_max > 0) {
     wall_ends.emplace(record->launched_ns + record->limits.wall_ns_max, id);

@@ -61,6 +61,9 @@ struct LaunchRequest {
   service::PrincipalHandle caller = {};
   // A child has the history of its family: its first run counts like theirs.
   RunHistory history = {};
+  // The seed of the random numbers of the instance and of its children. Without one they come from
+  // the host's source.
+  std::optional<std::uint64_t> seed = {};
 };
 
 enum class Stage : std::uint8_t {

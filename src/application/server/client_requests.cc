@@ -207,6 +207,7 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
     launch_request.deadline_in_ns =
         std::min(*request.deadline_ms, UINT64_MAX / kMillisecond) * kMillisecond;
   }
+  launch_request.seed = request.seed;
   launch_request.arguments = std::move(request.arguments);
   launch_request.limits = limits.value();
   const Result<lifecycle::InstanceId> id = parts_.manager.launch(std::move(launch_request), *this);

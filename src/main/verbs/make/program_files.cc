@@ -119,8 +119,9 @@ Result<ProgramFiles> find_programs(const std::vector<std::string>& paths) {
     }
     if (failed) return Error(ErrorCode::Io, each + ": " + failed.message());
     if (found == 0) {
-      return Error(ErrorCode::NotFound, each + " holds no file that ends with " + kModuleEnding +
-                                            ", and no script (.js, .mjs, .ts, .mts)");
+      return Error(ErrorCode::NotFound,
+                   each + " holds no file that ends with " + kModuleEnding +
+                       ", no script (.js, .mjs, .ts, .mts), and no folder with Cargo.toml");
     }
   }
   return files;

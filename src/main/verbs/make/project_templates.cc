@@ -20,8 +20,10 @@ constexpr ProjectTemplate kTemplates[] = {
 constexpr ProjectTemplate kRustAnswer = {"", project_texts::kRustAnswer, "",
                                          "--prompt \"What is a page table?\""};
 constexpr ProjectTemplate kRustTemplates[] = {
-    {"chat", project_texts::kRustChat, "", "--system \"You are a poet.\""},
-    {"constrained", project_texts::kRustConstrained, "", "--text \"Jo is a carpenter of 30.\""},
+    {"chat", project_texts::kRustChat, "", kTemplates[0].example_arguments},
+    {"agent", project_texts::kRustAgent, kTemplates[1].run_flags, kTemplates[1].example_arguments},
+    {"search", project_texts::kRustSearch, "", kTemplates[2].example_arguments},
+    {"constrained", project_texts::kRustConstrained, "", kTemplates[3].example_arguments},
 };
 
 constexpr ProjectTemplate kJavaScriptAnswer = {"", project_texts::kJavaScriptAnswer, "",

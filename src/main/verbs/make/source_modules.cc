@@ -4,6 +4,7 @@
 
 #include "base/guest_name.h"
 #include "base/utf8.h"
+#include "main/verbs/make/cargo_project.h"
 #include "main/verbs/make/program_files.h"
 #include "main/verbs/make/script_program.h"
 #include "main/verbs/make/source_program.h"
@@ -17,14 +18,31 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-// The paths, with the scripts of a folder after it. A folder without modules is left out then.
-std::vector<std::string> with_scripts(const std::vector<std::string>& paths) {
+// The scripts and the Cargo projects of a folder that is not itself a project.
+std::vector<std::string> sources_in(const std::string& folder) {
+  std::vector<std::string> sources = scripts_in(folder);
+  std::vector<std::string> projects;
+  std::error_code failed;
+  for (const auto& each : std::filesystem::directory_iterator(folder, failed)) {
+    if (is_cargo_project(each.path().string())) projects.push_back(each.path().string());
+  }
+  std::ranges::sort(projects);
+  sources.insert(sources.end(), projects.begin(), projects.end());
+  return sources;
+}
+
+bool is_folder_of_programs(const std::string& path) {
+  return is_folder(path) && !is_cargo_project(path);
+}
+
+// The paths, with the sources of a folder after it. A folder without modules is left out then.
+std::vector<std::string> with_sources(const std::vector<std::string>& paths) {
   std::vector<std::string> all;
   for (const std::string& each : paths) {
-    const std::vector<std::string> scripts =
-        is_folder(each) ? scripts_in(each) : std::vector<std::string>();
-    if (scripts.empty() || has_modules(each)) all.push_back(each);
-    all.insert(all.end(), scripts.begin(), scripts.end());
+    const std::vector<std::string> sources =
+        is_folder_of_programs(each) ? sources_in(each) : std::vector<std::string>();
+    if (sources.empty() || has_modules(each)) all.push_back(each);
+    all.insert(all.end(), sources.begin(), sources.end());
   }
   return all;
 }
@@ -33,17 +51,17 @@ std::vector<std::string> with_scripts(const std::vector<std::string>& paths) {
 
 bool SourceModules::has_source(const std::vector<std::string>& paths) {
   return std::any_of(paths.begin(), paths.end(), [](const std::string& each) {
-    return is_folder(each) ? !scripts_in(each).empty() : is_program_source(each);
+    return is_folder_of_programs(each) ? !sources_in(each).empty() : is_program_source(each);
   });
 }
 
 Result<std::vector<std::string>> SourceModules::build(const std::vector<std::string>& given_paths) {
-  const std::vector<std::string> paths = with_scripts(given_paths);
+  const std::vector<std::string> paths = with_sources(given_paths);
   std::vector<std::string> modules;
   std::map<std::string, std::string> given;  // Files, by the names of their programs.
   for (const std::string& each : paths) {
-    const std::string name = std::filesystem::path(each).stem().string();
-    const bool is_file = !is_folder(each);
+    const std::string name = program_name_of(each);
+    const bool is_file = !is_folder_of_programs(each);
     const auto [at, is_new] = is_file ? given.emplace(name, each) : std::pair(given.end(), true);
     if (!is_new && at->second == each) continue;
     if (!is_new && (is_program_source(each) || is_program_source(at->second))) {

@@ -1,8 +1,8 @@
 #pragma once
-// SourceModules makes modules of the sources among the programs that a command line gives, C++ and
-// scripts, as `quire run FILE` does of its program. A source has the name of its module: chat.cpp
-// is "chat", and so is chat.ts. Of a folder the scripts are taken that no other script in it
-// imports.
+// SourceModules makes modules of the sources among the programs that a command line gives, C++,
+// scripts and Cargo projects, as `quire run FILE` does of its program. program_name_of() says how
+// they are named. If a folder is not itself a project, it stands for the Cargo projects in it and
+// for the scripts that no other script in it imports.
 //
 // Owns     nothing; the modules lie in the folder that it is given.
 // Thread   the main thread; waits for the compiler, whose messages reach the user.

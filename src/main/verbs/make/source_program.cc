@@ -15,6 +15,7 @@
 #include "main/machine/folders.h"
 #include "main/modules/finish_module.h"
 #include "main/verbs/make/build_command.h"
+#include "main/verbs/make/cargo_project.h"
 #include "main/verbs/make/guest_toolchain.h"
 #include "main/verbs/make/precompiled_sdk.h"
 #include "main/verbs/make/script_program.h"
@@ -265,11 +266,21 @@ bool is_cpp_source(const std::string& path) {
 }
 
 bool is_program_source(const std::string& path) {
-  return is_cpp_source(path) || is_script_source(path);
+  return is_cpp_source(path) || is_script_source(path) || is_cargo_project(path);
+}
+
+std::string program_name_of(const std::string& source) {
+  if (!is_cargo_project(source)) return fs::path(source).stem().string();
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(source, ignored).lexically_normal();
+  return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
 }
 
 int build_for_run(const std::string& source, const std::string& module) {
   if (is_script_source(source)) return build_script(source, module);
+  if (is_cargo_project(source)) {
+    return build_cargo_project({.project = source, .output = module, .quiet = true});
+  }
   std::error_code ignored;
   if (!fs::is_regular_file(source, ignored)) return fail(ExitCode::Missing, "no file " + source);
   Result<Toolchain> tools = find_toolchain(source);
@@ -280,6 +291,7 @@ int build_for_run(const std::string& source, const std::string& module) {
 
 std::vector<std::string> files_of_program(const std::string& source) {
   if (is_script_source(source)) return files_of_script(source);
+  if (is_cargo_project(source)) return files_of_cargo_project(source);
   Result<Toolchain> tools = find_toolchain(source);
   if (!tools.ok()) return {source};
   return ProgramBuild(std::move(tools).take(), source).files();

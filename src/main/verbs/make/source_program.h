@@ -1,6 +1,6 @@
 #pragma once
-// A program that `quire run` is given as its source: a script (script_program.h), or C++. C++ is compiled quickly, and
-// kept, so that the same source is compiled once. What is kept is named by the source, the SDK, the compiler and its flags, and compared with the headers
+// A program that `quire run` is given as its source: a script (script_program.h), a Cargo project (cargo_project.h), or
+// C++. C++ is compiled quickly, and kept, so that the same source is compiled once. What is kept is named by the source, the SDK, the compiler and its flags, and compared with the headers
 // that it includes; it holds what the compiler said, too, which is said again.
 //
 // Thread   the main thread; waits for the compiler, whose messages reach the user.
@@ -11,8 +11,11 @@ namespace quire {
 
 // By its ending.
 bool is_cpp_source(const std::string& path);
-// C++, or a script.
+// C++, a script, or a Cargo project.
 bool is_program_source(const std::string& path);
+
+// The name of a source's program: "chat" for chat.cpp, for chat.ts and for the Cargo project chat/.
+std::string program_name_of(const std::string& source);
 
 // Makes a module of `source`, says on standard error what went wrong, and returns an exit code of
 // cli/exit_code.h, as build_command() does.

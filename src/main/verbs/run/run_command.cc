@@ -218,8 +218,7 @@ cli::RunOptions with_shipped_program(cli::RunOptions options) {
 cli::RunOptions with_built_program(const cli::RunOptions& options, const ScratchFolder& scratch) {
   cli::RunOptions built = options;
   built.source = options.program;
-  built.program =
-      (scratch.path() / std::filesystem::path(options.program).stem()).string() + ".wasm";
+  built.program = (scratch.path() / program_name_of(options.program)).string() + ".wasm";
   return built;
 }
 
@@ -231,30 +230,10 @@ int build_and_run(const cli::RunOptions& options) {
   return code == cli::number(cli::ExitCode::Ok) ? run_module(built) : code;
 }
 
-// PROGRAM, a Cargo project.
-int build_project(const cli::RunOptions& built) {
-  return build_cargo_project({.project = built.source, .output = built.program, .quiet = true});
-}
-
-cli::RunOptions with_built_project(const cli::RunOptions& options, const ScratchFolder& scratch) {
-  cli::RunOptions built = options;
-  built.source = options.program;
-  built.program = (scratch.path() / "program.wasm").string();
-  return built;
-}
-
-int build_and_run_project(const cli::RunOptions& options) {
-  const ScratchFolder scratch;
-  if (scratch.path().empty()) return fail_without_scratch();
-  const cli::RunOptions built = with_built_project(options, scratch);
-  const int code = build_project(built);
-  return code == cli::number(cli::ExitCode::Ok) ? run_module(built) : code;
-}
-
 int watch_and_run(const cli::RunOptions& options) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(options.program, ignored) &&
-      !is_cargo_project(options.program)) {
+      !is_program_source(options.program)) {
     return fail(cli::ExitCode::Missing,
                 "no file " + options.program + ", whose changes --watch could wait for");
   }
@@ -269,11 +248,6 @@ int watch_and_run(const cli::RunOptions& options) {
     watched.prepare = [built] { return build_for_run(built.source, built.program); };
     watched.run = [built] { return run_module(built); };
     watched.files = [built] { return files_of_program(built.source); };
-  } else if (is_cargo_project(options.program)) {
-    const cli::RunOptions built = with_built_project(options, scratch);
-    watched.prepare = [built] { return build_project(built); };
-    watched.run = [built] { return run_module(built); };
-    watched.files = [built] { return files_of_cargo_project(built.source); };
   }
   const Result<int> code = run_and_watch(watched);
   return code.ok() ? code.value() : fail(code.error());
@@ -284,7 +258,6 @@ int watch_and_run(const cli::RunOptions& options) {
 int run_command(const cli::RunOptions& options) {
   if (options.watches && !options.shows_options) return watch_and_run(options);
   if (is_program_source(options.program)) return build_and_run(options);
-  if (is_cargo_project(options.program)) return build_and_run_project(options);
   return run_module(with_shipped_program(options));
 }
 

@@ -76,6 +76,7 @@ std::vector<service::Launch> launches_of(const cli::RunOptions& options,
   if (options.deadline_seconds > 0) {
     launch.deadline_ms = static_cast<std::uint64_t>(std::max(options.deadline_seconds * 1e3, 1.0));
   }
+  launch.seed = options.seed;
   std::vector<service::Launch> launches;
   for (std::vector<std::string>& each : arguments) {
     launches.push_back(launch);

@@ -57,7 +57,7 @@ Result<std::string> EndpointPrograms::name_of(const server::EndpointRule& rule) 
   const std::string& given = rule.program;
   if (named_.contains(given)) return given;
   if (is_program_source(given)) {
-    const std::string name = std::filesystem::path(given).stem().string();
+    const std::string name = program_name_of(given);
     TRY(check_guest_name(name, "program name"));
     if (TRY(claim(name, given))) brought_.emplace(name, TRY(build(given)));
     return name;
@@ -105,7 +105,7 @@ Result<std::string> EndpointPrograms::build(const std::string& source) {
   if (scratch_.empty()) {
     return Error(ErrorCode::Io, "no folder for temporary files could be made");
   }
-  const std::string module = (scratch_ / std::filesystem::path(source).stem()).string() + ".wasm";
+  const std::string module = (scratch_ / program_name_of(source)).string() + ".wasm";
   build_exit_code_ = build_for_run(source, module);
   if (build_exit_code_ == 0) return module;
   return Error(ErrorCode::InvalidArgument, source + " was not built");

@@ -4,14 +4,17 @@ mod published;
 
 use note::*;
 use quire::http::{self, BodyLength, Exchange};
+use quire::low::{self, Embeds, ForwardArguments, KvPages, SharedPages, SlotCopy};
 use quire::runtime::{self, LogLevel};
 use quire::serve::Request;
 use quire::store::{self, Expected};
 use quire::{
     messaging, raw, session, sleep, ChatMessage, Child, ChildEnd, ChildOptions, Context,
-    ContextHint, GenerateOptions, Grammar, HostFuture, Model, Priority, Queue, Result, SaveOptions,
-    TokenizeOptions,
+    ContextHint, DrawRule, Drawer, DrawnToken, Draws, GenerateOptions, Grammar, HostFuture, Model,
+    Priority, Queue, Result, SaveOptions, TokenizeOptions,
 };
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
@@ -60,27 +63,13 @@ async fn tokens(rows: &Rows, model: &Model) -> Result<()> {
     let text = |bytes: Vec<u8>| quoted(String::from_utf8_lossy(&bytes));
     rows.row("tokenize.detokenize", model.detokenize(&[5, 6, 7, 80], false).await, text);
     rows.row("tokenize.detokenize", model.detokenize(&[99_999], false).await, text);
-    let size = model.info().vocabulary_size;
-    let all = unsafe { raw::tokenize::get_vocabs(model.handle(), 0, size) };
-    let all = HostFuture::new(all, |bytes| Ok(bytes.to_vec())).await;
-    rows.row("tokenize.get-vocabs", all, |bytes| {
-        let (mut at, mut texts) = (0, Vec::new());
-        while at < bytes.len() {
-            let end = at + 4 + u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
-            texts.extend_from_slice(&bytes[at + 4..end]);
-            at = end;
-        }
-        quoted(format!("{size} {}", hash(&texts, texts.len())))
+    rows.row("tokenize.get-vocabs", model.vocabulary().await, |all| {
+        let texts = all.concat();
+        quoted(format!("{} {}", all.len(), hash(&texts, texts.len())))
     });
     rows.future("tokenize.get-vocabs", unsafe { raw::tokenize::get_vocabs(NONE, 0, 1) }).await;
-    for first in [0, TOO_MANY] {
-        let kinds = unsafe { raw::tokenize::get_token_kinds(model.handle(), first, 8) };
-        rows.row(
-            "tokenize.get-token-kinds",
-            HostFuture::new(kinds, |bytes| Ok(bytes.to_vec())).await,
-            list,
-        );
-    }
+    rows.row("tokenize.get-token-kinds", model.token_kinds(0, 8).await, list);
+    rows.row("tokenize.get-token-kinds", model.token_kinds(TOO_MANY, 8).await, list);
     let turns = [ChatMessage::new("user", "Hi \"you\"\n")];
     let wrong = "{".as_ptr();
     rows.row(
@@ -106,27 +95,20 @@ async fn constraints(rows: &Rows, model: &Model) -> Result<()> {
     let year = Grammar::regex(model, "[0-9]{4}").await?;
     rows.row("constraint.fits", year.fits("2026").await, number);
     rows.row("constraint.fits", year.fits(&too_large()).await, number);
-    let matcher = unsafe { raw::constraint::create_matcher(year.handle()) };
-    rows.raw("constraint.create-matcher", matcher);
+    let matcher = year.matcher()?;
+    rows.row("constraint.create-matcher", Ok(()), ok);
     rows.raw("constraint.create-matcher", unsafe { raw::constraint::create_matcher(NONE) });
-    rows.raw("constraint.fork-matcher", unsafe { raw::constraint::fork_matcher(matcher) });
+    rows.row("constraint.fork-matcher", matcher.fork(), ok);
     rows.raw("constraint.fork-matcher", unsafe { raw::constraint::fork_matcher(NONE) });
-    let mask = HostFuture::new(unsafe { raw::constraint::token_mask(matcher) }, words_of);
-    rows.row("constraint.token-mask", mask.await, hash_of);
+    rows.row("constraint.token-mask", matcher.token_mask().await, hash_of);
     rows.future("constraint.token-mask", unsafe { raw::constraint::token_mask(NONE) }).await;
     for text in ["20", "x"] {
         let tokens = model.tokenize(text, TokenizeOptions::default()).await?;
-        let accepted = unsafe {
-            raw::constraint::accept_tokens(matcher, tokens.as_ptr(), tokens.len() as u32)
-        };
-        rows.row("constraint.accept-tokens", HostFuture::new(accepted, words_of).await, |each| {
-            number(each[0] != 0)
-        });
+        rows.row("constraint.accept-tokens", matcher.accept(&tokens).await, number);
     }
-    rows.future("constraint.roll-back", unsafe { raw::constraint::roll_back(matcher, 1) }).await;
-    rows.future("constraint.roll-back", unsafe { raw::constraint::roll_back(matcher, 9) }).await;
-    let forced = HostFuture::new(unsafe { raw::constraint::forced_tokens(matcher, 4) }, words_of);
-    rows.row("constraint.forced-tokens", forced.await, list);
+    rows.row("constraint.roll-back", matcher.roll_back(1).await, ok);
+    rows.row("constraint.roll-back", matcher.roll_back(9).await, ok);
+    rows.row("constraint.forced-tokens", matcher.forced(4).await, list);
     rows.future("constraint.forced-tokens", unsafe { raw::constraint::forced_tokens(NONE, 4) })
         .await;
     Ok(())
@@ -149,145 +131,108 @@ async fn queues(rows: &Rows, model: &Model) -> Result<()> {
     Ok(())
 }
 
-async fn outputs(rows: &Rows, queue: i32, out: i32) {
-    let (both, chosen) = ([out, out], [1u32, 2]);
-    let one =
-        HostFuture::new(unsafe { raw::output::get_next_dist(queue, out, 3) }, distributions_of);
-    rows.row("output.get-next-dist", one.await, |all| all[0].clone());
-    rows.future("output.get-next-dist", unsafe { raw::output::get_next_dist(queue, NONE, 3) })
+async fn outputs(rows: &Rows, queue: &Queue, out: i32) {
+    let (both, chosen, handle) = ([out, out], [1u32, 2], queue.handle());
+    rows.row("output.get-next-dist", low::get_next_dist(queue, out, 3).await, distribution);
+    rows.future("output.get-next-dist", unsafe { raw::output::get_next_dist(handle, NONE, 3) })
         .await;
-    let two = unsafe { raw::output::get_next_dists(queue, both.as_ptr(), 2, null(), 0, 2) };
-    rows.row("output.get-next-dists", HostFuture::new(two, distributions_of).await, list);
+    let two = low::get_next_dists(queue, &both, &[], 2).await;
+    rows.row("output.get-next-dists", two, |all| list(all.into_iter().map(distribution)));
     rows.future("output.get-next-dists", unsafe {
-        raw::output::get_next_dists(queue, &NONE, 1, null(), 0, 2)
+        raw::output::get_next_dists(handle, &NONE, 1, null(), 0, 2)
     })
     .await;
-    let logits = HostFuture::new(unsafe { raw::output::get_logits(queue, out) }, floats_of);
-    rows.row("output.get-logits", logits.await, hash_of_floats);
-    rows.future("output.get-logits", unsafe { raw::output::get_logits(queue, NONE) }).await;
+    rows.row("output.get-logits", low::get_logits(queue, out).await, hash_of_floats);
+    rows.future("output.get-logits", unsafe { raw::output::get_logits(handle, NONE) }).await;
     let all = |numbers: Vec<f32>| list(numbers.into_iter().map(bits));
-    let logprobs = unsafe { raw::output::get_logprobs(queue, out, chosen.as_ptr(), 2) };
-    rows.row("output.get-logprobs", HostFuture::new(logprobs, floats_of).await, all);
-    rows.future("output.get-logprobs", unsafe {
-        raw::output::get_logprobs(queue, NONE, chosen.as_ptr(), 2)
-    })
-    .await;
-    let logprobs =
-        unsafe { raw::output::get_logprobs_of(queue, both.as_ptr(), 2, chosen.as_ptr(), 2) };
-    rows.row("output.get-logprobs-of", HostFuture::new(logprobs, floats_of).await, all);
-    rows.future("output.get-logprobs-of", unsafe {
-        raw::output::get_logprobs_of(queue, both.as_ptr(), 2, null(), 0)
-    })
-    .await;
-    let entropy = HostFuture::new(unsafe { raw::output::get_entropy(queue, out) }, floats_of);
-    rows.row("output.get-entropy", entropy.await, |all| bits(all[0]));
-    rows.future("output.get-entropy", unsafe { raw::output::get_entropy(queue, NONE) }).await;
-    let embedding = HostFuture::new(unsafe { raw::output::get_embedding(queue, out) }, floats_of);
-    rows.row("output.get-embedding", embedding.await, hash_of_floats);
-    rows.future("output.get-embedding", unsafe { raw::output::get_embedding(queue, NONE) }).await;
+    rows.row("output.get-logprobs", low::get_logprobs(queue, out, &chosen).await, all);
+    rows.row("output.get-logprobs", low::get_logprobs(queue, NONE, &chosen).await, all);
+    rows.row("output.get-logprobs-of", low::get_logprobs_of(queue, &both, &chosen).await, all);
+    rows.row("output.get-logprobs-of", low::get_logprobs_of(queue, &both, &[]).await, all);
+    rows.row("output.get-entropy", low::get_entropy(queue, out).await, bits);
+    rows.row("output.get-entropy", low::get_entropy(queue, NONE).await, bits);
+    rows.row("output.get-embedding", low::get_embedding(queue, out).await, hash_of_floats);
+    rows.row("output.get-embedding", low::get_embedding(queue, NONE).await, hash_of_floats);
 }
 
-async fn exports(rows: &Rows, queue: i32, pages: &[i32]) {
+fn uses(shared: SharedPages) -> String {
+    list(shared.uses.iter().flat_map(|each| [each.index, each.written]))
+}
+
+async fn exports(rows: &Rows, queue: &Queue, pages: &[i32]) {
     for count in [4, 17] {
-        rows.future("allocate.copy-kvpage", unsafe {
-            raw::allocate::copy_kvpage(queue, pages[0], pages[1], 0, 0, count)
-        })
-        .await;
+        let slots = SlotCopy { count, ..Default::default() };
+        rows.row(
+            "allocate.copy-kvpage",
+            low::copy_kvpage(queue, pages[0], pages[1], slots).await,
+            ok,
+        );
     }
     for name in ["pages", "a/b"] {
-        let call = unsafe {
-            raw::allocate::export_kvpage(
-                queue,
-                pages.as_ptr(),
-                1,
-                name.as_ptr(),
-                name.len() as u32,
-                0,
-            )
-        };
-        rows.future("allocate.export-kvpage", call).await;
+        rows.row(
+            "allocate.export-kvpage",
+            low::export_kvpage(queue, &pages[..1], name, false).await,
+            ok,
+        );
     }
     for name in ["pages", "none"] {
-        let mut page = 0i32;
-        let into = std::ptr::addr_of_mut!(page).cast();
-        let call = unsafe {
-            raw::allocate::import_kvpage(queue, name.as_ptr(), name.len() as u32, 1, into)
-        };
-        rows.row("allocate.import-kvpage", HostFuture::new(call, words_of).await, list);
-        unsafe { raw::future::drop(page) };
+        rows.row("allocate.import-kvpage", low::import_kvpage(queue, name, 1).await, uses);
     }
-    let listed = HostFuture::new(unsafe { raw::allocate::list_exports() }, exports_of);
-    rows.row("allocate.list-exports", listed.await, texts);
+    rows.row("allocate.list-exports", low::list_exports().await, |all| {
+        texts(all.iter().map(|each| format!("{} {}", each.name, each.token_count)).collect())
+    });
     for _ in 0..2 {
-        rows.future("allocate.unexport-kvpage", unsafe {
-            raw::allocate::unexport_kvpage("pages".as_ptr(), 5)
-        })
-        .await;
+        rows.row("allocate.unexport-kvpage", low::unexport_kvpage("pages").await, ok);
     }
 }
 
-fn greedy_rule(model: &Model) -> i32 {
-    let options = [1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    unsafe { raw::draw::create_rule(model.handle(), options.as_ptr(), 16) }
+fn drawn(each: &DrawnToken) -> String {
+    let mut parts = vec![number(each.token.token), bits(each.token.probability)];
+    for top in &each.top {
+        parts.extend([number(top.token), bits(top.probability)]);
+    }
+    parts.join(" ")
+}
+fn all_drawn(draws: Draws) -> String {
+    list(draws.tokens.iter().map(drawn))
+}
+fn greedy_drawer() -> Drawer {
+    let mut drawer = Drawer::new(DrawRule { temperature: 0.0, ..Default::default() }, 0);
+    drawer.report_top(2);
+    drawer
 }
 
-async fn passes(rows: &Rows, model: &Model, queue: i32) {
-    let (mut pages, mut embeds, mut many) = ([0i32; 2], [0i32; 5], vec![0i32; TOO_MANY as usize]);
-    let call = unsafe { raw::allocate::alloc_kvpage(queue, 2, pages.as_mut_ptr().cast()) };
-    rows.row("allocate.alloc-kvpage", checked(call), |_| number(pages.len()));
-    rows.raw("allocate.alloc-kvpage", unsafe {
-        raw::allocate::alloc_kvpage(queue, TOO_MANY, many.as_mut_ptr().cast())
-    });
-    let call = unsafe { raw::allocate::alloc_emb(queue, 5, embeds.as_mut_ptr().cast()) };
-    rows.row("allocate.alloc-emb", checked(call), |_| number(embeds.len()));
-    rows.raw("allocate.alloc-emb", unsafe {
-        raw::allocate::alloc_emb(queue, TOO_MANY, many.as_mut_ptr().cast())
-    });
-    let positions = [0u32, 1, 2, 3];
-    for tokens in [[5u32, 6, 7, 8], [5, 6, 7, 99_999]] {
-        rows.raw("input.embed-txt", unsafe {
-            raw::input::embed_txt(
-                queue,
-                embeds.as_ptr(),
-                4,
-                tokens.as_ptr(),
-                4,
-                positions.as_ptr(),
-                4,
-            )
-        });
+async fn passes(rows: &Rows, model: &Model, queue: &Queue) -> Result<()> {
+    let mut pages = KvPages::allocate(queue, 2)?;
+    rows.row("allocate.alloc-kvpage", Ok(pages.handles().len()), number);
+    rows.row("allocate.alloc-kvpage", KvPages::allocate(queue, TOO_MANY), ok);
+    let mut embeds = Embeds::allocate(queue, 5)?;
+    rows.row("allocate.alloc-emb", Ok(embeds.handles().len()), number);
+    rows.row("allocate.alloc-emb", Embeds::allocate(queue, TOO_MANY), ok);
+    let (input, output) = embeds.handles().split_at(4);
+    for tokens in [[5, 6, 7, 8], [5, 6, 7, 99_999]] {
+        rows.row("input.embed-txt", low::embed_txt(queue, input, &tokens, &[0, 1, 2, 3]), ok);
     }
-    let out = embeds[4];
-    for (input, count) in [(&embeds[0], 4), (&NONE, 1)] {
-        rows.future("forward.forward", unsafe {
-            raw::forward::forward(
-                queue,
-                null(),
-                0,
-                input,
-                count,
-                pages.as_ptr(),
-                1,
-                &out,
-                1,
-                null(),
-                0,
-                0,
-            )
-        })
-        .await;
+    for input_embeds in [input, &[NONE]] {
+        let arguments = ForwardArguments {
+            input_embeds,
+            output_pages: &pages.handles()[..1],
+            output_embeds: output,
+            ..Default::default()
+        };
+        rows.row("forward.forward", low::forward(queue, arguments).await, ok);
     }
     for name in ["first", "other"] {
         rows.future("adapter.forward-with-adapter", unsafe {
             raw::adapter::forward_with_adapter(
-                queue,
+                queue.handle(),
                 name.as_ptr(),
                 name.len() as u32,
                 null(),
                 0,
-                &embeds[0],
+                input.as_ptr(),
                 4,
-                pages.as_ptr(),
+                pages.handles().as_ptr(),
                 1,
                 null(),
                 0,
@@ -298,42 +243,37 @@ async fn passes(rows: &Rows, model: &Model, queue: i32) {
         })
         .await;
     }
-    rows.raw("forward.mask-kvpage", unsafe {
-        raw::forward::mask_kvpage(queue, pages[0], [1u8; 16].as_ptr(), 16)
-    });
-    rows.raw("forward.mask-kvpage", unsafe {
-        raw::forward::mask_kvpage(queue, pages[0], [1u8; 16].as_ptr(), 3)
-    });
-    outputs(rows, queue, out).await;
-    let drawn = unsafe {
-        raw::draw::draw_tokens(queue, &out, 1, greedy_rule(model), null(), 0, null(), 0, &0.0, 1, 2)
-    };
-    rows.row("draw.draw-tokens", HostFuture::new(drawn, draws_of).await, list);
+    rows.row("forward.mask-kvpage", low::mask_kvpage(queue, pages.handles()[0], &[1; 16]), ok);
+    rows.row("forward.mask-kvpage", low::mask_kvpage(queue, pages.handles()[0], &[1; 3]), ok);
+    outputs(rows, queue, output[0]).await;
+    let draws = low::draw_tokens(model, queue, output, &mut greedy_drawer()).await;
+    rows.row("draw.draw-tokens", draws, all_drawn);
     rows.future("draw.draw-tokens", unsafe {
-        raw::draw::draw_tokens(queue, &NONE, 1, NONE, null(), 0, null(), 0, null(), 0, 0)
+        raw::draw::draw_tokens(queue.handle(), &NONE, 1, NONE, null(), 0, null(), 0, null(), 0, 0)
     })
     .await;
-    exports(rows, queue, &pages).await;
+    exports(rows, queue, pages.handles()).await;
+    pages.release();
+    rows.row("allocate.dealloc-kvpage", Ok(()), ok);
     rows.raw("allocate.dealloc-kvpage", unsafe {
-        raw::allocate::dealloc_kvpage(queue, pages.as_ptr(), 2)
+        raw::allocate::dealloc_kvpage(queue.handle(), &NONE, 1)
     });
-    rows.raw("allocate.dealloc-kvpage", unsafe { raw::allocate::dealloc_kvpage(queue, &NONE, 1) });
+    embeds.release();
+    rows.row("allocate.dealloc-emb", Ok(()), ok);
     rows.raw("allocate.dealloc-emb", unsafe {
-        raw::allocate::dealloc_emb(queue, embeds.as_ptr(), 5)
+        raw::allocate::dealloc_emb(queue.handle(), &NONE, 1)
     });
-    rows.raw("allocate.dealloc-emb", unsafe { raw::allocate::dealloc_emb(queue, &NONE, 1) });
+    Ok(())
 }
 
-async fn computing(rows: &Rows, context: &mut Context, embed: i32) -> Result<()> {
+async fn computing(rows: &Rows, context: &mut Context) -> Result<()> {
     rows.raw("context.create", unsafe { raw::context::create(NONE) });
     rows.row("context.append", context.append(&[5, 6, 7]), ok);
     rows.row("context.append", context.append(&[99_999]), ok);
     rows.row("context.flush", context.flush().await, counters);
     rows.future("context.flush", unsafe { raw::context::flush(NONE) }).await;
     context.append(&[8])?;
-    let passed =
-        HostFuture::new(unsafe { raw::context::forward(context.handle(), &embed, 1) }, words_of);
-    rows.row("context.forward", passed.await, |each| list(&each[..4]));
+    rows.row("context.forward", context.forward(1).await, |pass| counters(pass.counters));
     rows.future("context.forward", unsafe { raw::context::forward(context.handle(), &NONE, 1) })
         .await;
     rows.row(
@@ -371,7 +311,7 @@ async fn editing(rows: &Rows, context: &mut Context) -> Result<()> {
     Ok(())
 }
 
-async fn working_pages(rows: &Rows, model: &Model, queue: i32) -> Result<()> {
+async fn working_pages(rows: &Rows, model: &Model, queue: &Queue) -> Result<()> {
     let mut context = Context::of(model)?;
     rows.row("context.create", Ok(()), ok);
     rows.row("context.reserve-working-pages", context.inner().reserve_working_pages(2), counters);
@@ -385,16 +325,14 @@ async fn working_pages(rows: &Rows, model: &Model, queue: i32) -> Result<()> {
     context.flush().await?;
     rows.row("context.commit-working-pages", context.inner().commit_working_pages(0), counters);
     rows.row("context.commit-working-pages", context.inner().commit_working_pages(1), counters);
-    let mut pages = [0i32; 2];
-    let uses = unsafe { raw::context::pages(context.handle(), 0, 2, pages.as_mut_ptr().cast()) };
-    rows.row("context.pages", HostFuture::new(uses, words_of).await, list);
+    let shared = context.pages().await?;
+    let handles = shared.pages.handles().to_vec();
+    let copy = Context::from_pages(model, queue, &handles, &twenty).await;
+    rows.row("context.pages", Ok(shared), uses);
     rows.future("context.pages", unsafe { raw::context::pages(NONE, 0, 0, null_mut()) }).await;
-    let made = unsafe { raw::context::from_pages(queue, pages.as_ptr(), 2, twenty.as_ptr(), 20) };
-    rows.row("context.from-pages", HostFuture::new(made, words_of).await, |each| {
-        number(unsafe { raw::context::seq_len(each[0] as i32) })
-    });
+    rows.row("context.from-pages", copy, |each| number(each.token_count()));
     rows.future("context.from-pages", unsafe {
-        raw::context::from_pages(queue, &NONE, 1, twenty.as_ptr(), 5)
+        raw::context::from_pages(queue.handle(), &NONE, 1, twenty.as_ptr(), 5)
     })
     .await;
     rows.row(
@@ -500,36 +438,18 @@ async fn generating(rows: &Rows, context: &mut Context) -> Result<()> {
 }
 
 async fn drawing(rows: &Rows, context: &mut Context) {
-    let rule = greedy_rule(context.model());
-    rows.raw("draw.create-rule", rule);
+    let mut drawer = greedy_drawer();
+    let next = context.draw(&mut drawer).await;
+    rows.row("draw.create-rule", Ok(()), ok);
     rows.raw("draw.create-rule", unsafe {
         raw::draw::create_rule(context.model().handle(), [1u8, 0, 0].as_ptr(), 3)
     });
-    let drawn =
-        unsafe { raw::draw::forward_draw(context.handle(), rule, null(), 0, null(), 0, 0.0, 2, 0) };
-    rows.row("draw.forward-draw", HostFuture::new(drawn, draws_of).await, |all| all[0].clone());
+    rows.row("draw.forward-draw", next, |each| drawn(&each));
     rows.future("draw.forward-draw", unsafe {
         raw::draw::forward_draw(NONE, NONE, null(), 0, null(), 0, 0.5, 0, 0)
     })
     .await;
-    let (drafts, randoms) = ([3u32, 4], [0.0; 3]);
-    let verified = unsafe {
-        raw::draw::verify(
-            context.handle(),
-            rule,
-            null(),
-            0,
-            null(),
-            0,
-            drafts.as_ptr(),
-            2,
-            randoms.as_ptr(),
-            3,
-            2,
-            1,
-        )
-    };
-    rows.row("draw.verify", HostFuture::new(verified, draws_of).await, list);
+    rows.row("draw.verify", context.verify(&[3, 4], &mut drawer).await, all_drawn);
     rows.future("draw.verify", unsafe {
         raw::draw::verify(NONE, NONE, null(), 0, null(), 0, null(), 0, null(), 0, 0, 0)
     })
@@ -538,13 +458,9 @@ async fn drawing(rows: &Rows, context: &mut Context) {
 
 async fn contexts(rows: &Rows, model: &Model, queue: &Queue) -> Result<()> {
     let mut context = Context::of(model)?;
-    let mut embed = 0i32;
-    checked(unsafe {
-        raw::allocate::alloc_emb(queue.handle(), 1, std::ptr::addr_of_mut!(embed).cast())
-    })?;
-    computing(rows, &mut context, embed).await?;
+    computing(rows, &mut context).await?;
     editing(rows, &mut context).await?;
-    working_pages(rows, model, queue.handle()).await?;
+    working_pages(rows, model, queue).await?;
     snapshots(rows, &mut context).await?;
     generating(rows, &mut context).await?;
     drawing(rows, &mut context).await;
@@ -700,7 +616,7 @@ async fn instance(rows: &Rows) -> Result<()> {
     rows.row("runtime.get-instance-id", Ok(runtime::instance_id() > 0), number);
     rows.row("runtime.get-tenant", runtime::tenant(), quoted);
     rows.row("runtime.limits", runtime::limits(), |text| number(text.matches('\n').count()));
-    rows.raw("runtime.misses", unsafe { raw::runtime::misses(buffer.as_mut_ptr(), 64) });
+    rows.row("runtime.misses", runtime::misses(), ok);
     runtime::log(LogLevel::Info, "a line");
     rows.row("runtime.log", Ok(()), ok);
     rows.raw("runtime.log", unsafe { raw::runtime::log(9, "a line".as_ptr(), 6) });
@@ -786,8 +702,29 @@ async fn handle(request: Request) -> Result<()> {
 /// A server without a store, and without reasons for misses.
 async fn bare(rows: &Rows) -> Result<()> {
     rows.row("context.list", Context::list().await, ok);
-    rows.raw("runtime.misses", unsafe { raw::runtime::misses(null_mut(), 0) });
+    rows.row("runtime.misses", runtime::misses(), ok);
     Ok(())
+}
+
+/// Random numbers, for seed_test.py.
+async fn random(is_child: bool) -> Result<()> {
+    let mut bytes = [0u8; 8];
+    runtime::random(&mut bytes)?;
+    let text = bytes.map(number).join(" ");
+    if is_child {
+        return session::send(&text);
+    }
+    session::send(&format!("bytes {text}\n"))?;
+    let own = RandomState::new().build_hasher().finish();
+    session::send(&format!("own {own}\n"))?;
+    let mut context = Context::create()?;
+    context.append_text("Once").await?;
+    let options = GenerateOptions { temperature: 1.0, ..GenerateOptions::max_tokens(8) };
+    let said = context.generate(options).await?;
+    session::send(&format!("tokens {}\n", list(&said.tokens)))?;
+    let options = ChildOptions { arguments: vec!["random child".into()], ..Default::default() };
+    let heard = Child::launch(&options)?.receive().await?;
+    session::send(&format!("child {heard}\n"))
 }
 
 async fn child() -> Result<()> {
@@ -804,6 +741,8 @@ async fn program(words: Vec<String>) -> Result<()> {
     match words[0].as_str() {
         "child" => return child().await,
         "bare" => return bare(&rows).await,
+        "random" => return random(false).await,
+        "random child" => return random(true).await,
         "published" => return published::program().await,
         _ => {}
     }
@@ -814,7 +753,7 @@ async fn program(words: Vec<String>) -> Result<()> {
     tokens(&rows, &model).await?;
     constraints(&rows, &model).await?;
     queues(&rows, &model).await?;
-    passes(&rows, &model, queue.handle()).await;
+    passes(&rows, &model, &queue).await?;
     contexts(&rows, &model, &queue).await?;
     futures(&rows).await?;
     messages(&rows).await?;

@@ -44,54 +44,6 @@ pub fn checked(returned: i32) -> Result<i32> {
     Err(Error::new(ErrorCode::of_number(-returned), String::from_utf8_lossy(&message)))
 }
 
-pub fn words_of(bytes: &[u8]) -> Result<Vec<u32>> {
-    Ok(bytes.chunks_exact(4).map(|each| u32::from_le_bytes(each.try_into().unwrap())).collect())
-}
-/// The numbers of a record, after its head of two words.
-pub fn floats_of(bytes: &[u8]) -> Result<Vec<f32>> {
-    Ok(words_of(bytes)?[2..].iter().map(|each| f32::from_bits(*each)).collect())
-}
-pub fn draws_of(bytes: &[u8]) -> Result<Vec<String>> {
-    let words = words_of(bytes)?;
-    let (mut at, mut out) = (2, Vec::new());
-    while at < words.len() {
-        let mut parts = vec![number(words[at]), bits(f32::from_bits(words[at + 1]))];
-        let end = at + 4 + 2 * words[at + 3] as usize;
-        for top in words[at + 4..end].chunks_exact(2) {
-            parts.extend([number(top[0]), bits(f32::from_bits(top[1]))]);
-        }
-        out.push(parts.join(" "));
-        at = end;
-    }
-    Ok(out)
-}
-pub fn distributions_of(bytes: &[u8]) -> Result<Vec<String>> {
-    let words = words_of(bytes)?;
-    let (mut at, mut out) = (0, Vec::new());
-    while at < words.len() {
-        let count = words[at] as usize;
-        let (tokens, shares) = words[at + 1..at + 1 + 2 * count].split_at(count);
-        out.push(format!(
-            "{} {}",
-            list(tokens),
-            list(shares.iter().map(|each| bits(f32::from_bits(*each))))
-        ));
-        at += 1 + 2 * count;
-    }
-    Ok(out)
-}
-/// u32 pages, slots, flags and bytes of the name, then the name, for each.
-pub fn exports_of(bytes: &[u8]) -> Result<Vec<String>> {
-    let (mut at, mut out) = (8, Vec::new());
-    while at < bytes.len() {
-        let head = words_of(&bytes[at..at + 16])?;
-        let end = at + 16 + head[3] as usize;
-        out.push(format!("{} {}", String::from_utf8_lossy(&bytes[at + 16..end]), head[1]));
-        at = end;
-    }
-    Ok(out)
-}
-
 pub fn ok<T>(_: T) -> String {
     "ok".into()
 }

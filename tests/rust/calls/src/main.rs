@@ -25,6 +25,7 @@ async fn program(words: Vec<String>) -> Result<()> {
         "futures" => futures().await,
         "generations" => generations().await,
         "drafts" => drafts().await,
+        "healed" => healed().await,
         "grammars" => grammars().await,
         "turn" => turn(&words[1], &words[2]).await,
         "tools" => tools().await,
@@ -374,6 +375,30 @@ async fn drafts() -> Result<()> {
             context.rewind(length).await?;
         }
     }
+    Ok(())
+}
+
+/// The last token of the prompt may become a longer one, of which the answer shows what is new.
+async fn healed() -> Result<()> {
+    let mut context = Context::create()?;
+    context.append_text("Once upon a t").await?;
+    let length = context.token_count();
+    let last = *context.tokens().last().expect("a token");
+    let begin = context.model().detokenize(&[last], true).await?;
+    let options = GenerateOptions {
+        heal: true,
+        ignore_stop_tokens: true,
+        ..GenerateOptions::max_tokens(4)
+    };
+    let said = context.generate(options.clone()).await?;
+    let first = context.model().detokenize(&said.tokens[..1], true).await?;
+    assert!(first.starts_with(&begin));
+    assert!(said.text.as_bytes().starts_with(&first[begin.len()..]));
+    let count = said.tokens.len() as u32;
+    assert!([length + count, length + count - 1].contains(&context.token_count()));
+    let grammar = Some(Grammar::regex(context.model(), "a").await?);
+    let refused = context.generate(GenerateOptions { grammar, ..options }).await.unwrap_err();
+    assert!(refused.message.contains("use one or the other"), "{refused}");
     Ok(())
 }
 
