@@ -151,6 +151,7 @@ void Scheduler::complete(Completion completion) {
   replica_.resources.complete_batch(completion.id);
   complete_transfers(completion);
   spare_.batch = std::move(completion.batch);
+  spare_.batch.adapter_sets.clear();  // A removed adapter must not stay until the next batch.
   std::vector<Result<void>> outcomes;
   outcomes.reserve(completion.passes.size());
   for (std::size_t index = 0; index < completion.passes.size(); ++index) {
