@@ -228,18 +228,14 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
             "--tenant: \"memory:lots\" has no count of bytes, as in memory:4GiB");
   EXPECT_EQ(error("7=cpu:1,pages:1"),
             "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "uploads:BYTES, frames:BYTES, allow-http:PATTERN, requests_per_minute:N, "
-            "launches_per_minute:N, tokens_per_minute:N "
-            "and the limits of "
-            "--limit, as in "
-            "token_count_max:1000000");
+            "uploads:BYTES, frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
+            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, "
+            "tokens_per_minute:N and the limits of --limit, as in token_count_max:1000000");
   EXPECT_EQ(error("7="),
             "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "uploads:BYTES, frames:BYTES, allow-http:PATTERN, requests_per_minute:N, "
-            "launches_per_minute:N, tokens_per_minute:N "
-            "and the limits of "
-            "--limit, as in "
-            "token_count_max:1000000");
+            "uploads:BYTES, frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
+            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, "
+            "tokens_per_minute:N and the limits of --limit, as in token_count_max:1000000");
   const auto shares =
       parsed_as<ServeOptions>({"serve", "--tenant", "7=uploads:32MiB,frames:0"}).tenants.front();
   EXPECT_EQ(shares.upload_bytes_max, 32u << 20);
@@ -420,6 +416,24 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
     EXPECT_EQ(parsed.exit_code, ExitCode::Usage);
     EXPECT_NE(parsed.text.find("--help"), std::string::npos) << parsed.text;
   }
+}
+
+TEST(Parse, ATenantHasSharesOfAdapters) {
+  const auto error = [](const char* text) {
+    return first_line_of_usage_error({"serve", "--tenant", text});
+  };
+  const auto adapters =
+      parsed_as<ServeOptions>(
+          {"serve", "--tenant", "7=adapters:3,adapter_bytes:64MiB,adapter_rank:16"})
+          .tenants.front();
+  EXPECT_EQ(adapters.adapter_count_max, 3u);
+  EXPECT_EQ(adapters.adapter_bytes_max, 64u << 20);
+  EXPECT_EQ(adapters.adapter_rank_max, 16u);
+  EXPECT_EQ(error("7=adapters:257"), "--tenant: \"adapters:257\" has no count from 0 to 256");
+  EXPECT_EQ(error("7=adapter_rank:x"), "--tenant: \"adapter_rank:x\" has no count from 0 to 1024");
+  EXPECT_EQ(error("7=adapter_bytes:5GiB"),
+            "--tenant: \"adapter_bytes:5GiB\" is more than the 4.0 GiB of all tenants "
+            "(adapter_bytes_max)");
 }
 
 TEST(Parse, ARealNumberOutsideItsRangeIsRefusedAndSoIsWhatIsNone) {

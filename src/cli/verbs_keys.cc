@@ -53,8 +53,8 @@ Examples:
   add_verb
       ->add_option("--rights", add->rights,
                    "What the key may do: launch (programs, and requests to endpoints), upload, "
-                   "name-programs, see-tenant (what the own tenant holds), operate (everything, "
-                   "for each tenant)")
+                   "name-programs, load-adapters, see-tenant (what "
+                   "the own tenant holds), operate (everything, for each tenant)")
       ->type_name("RIGHT,...")
       ->capture_default_str();
   verbs.push_back(keys_verb_of(*add_verb, add,

@@ -35,6 +35,9 @@ OpenAiForm open_ai_form(std::uint32_t status) {
       return {"invalid_request_error", "invalid_api_key"};
     case 403:
       return {"invalid_request_error", "permission_denied"};
+    case 404:
+    case 409:
+      return {"invalid_request_error", nullptr};
     case 413:
       return {"invalid_request_error", "request_too_large"};
     case 415:
