@@ -401,6 +401,9 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
            {"eval"},
            {"eval", "--text-file", "a", "--ids", "b"},
            {"model"},
+           {"adapter"},
+           {"adapter", "add", "french"},
+           {"adapter", "show"},
            {"help"},
            {"--no-such-flag"},
            {"quire-bench", "pages", "--trace", "a"},
@@ -434,6 +437,23 @@ TEST(Parse, ATenantHasSharesOfAdapters) {
   EXPECT_EQ(error("7=adapter_bytes:5GiB"),
             "--tenant: \"adapter_bytes:5GiB\" is more than the 4.0 GiB of all tenants "
             "(adapter_bytes_max)");
+}
+
+TEST(Parse, AnAdapterIsAddedToAServerAndShownFromAFile) {
+  const auto add = parsed_as<AdapterOptions>(
+      {"adapter", "add", "french", "folder", "--server", "ws://127.0.0.1:1", "--key-file", "k"});
+  EXPECT_EQ(add.action, AdapterAction::Add);
+  EXPECT_EQ(add.name, "french");
+  EXPECT_EQ(add.path, "folder");
+  EXPECT_TRUE(add.has_server);
+  EXPECT_FALSE(add.on_server);
+  EXPECT_EQ(add.key_file, "k");
+  const auto show = parsed_as<AdapterOptions>({"adapter", "show", "a.gguf", "--model", "tiny"});
+  EXPECT_EQ(show.path, "a.gguf");
+  EXPECT_EQ(show.model, "tiny");
+  EXPECT_FALSE(show.has_server);
+  EXPECT_EQ(parsed_as<AdapterOptions>({"adapter", "list"}).path, "");
+  EXPECT_EQ(parsed_as<AdapterOptions>({"adapter", "remove", "french"}).name, "french");
 }
 
 TEST(Parse, ARealNumberOutsideItsRangeIsRefusedAndSoIsWhatIsNone) {
@@ -480,6 +500,7 @@ TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
   for (const char* verb : {"list", "show", "add", "remove", "verify"}) {
     has_own_examples({"model", verb});
   }
+  for (const char* verb : {"list", "show", "add", "remove"}) has_own_examples({"adapter", verb});
   for (const char* verb :
        {"list", "show", "export", "import", "delete", "verify", "gc", "tree", "why"}) {
     has_own_examples({"kv", verb});
