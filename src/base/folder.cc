@@ -47,9 +47,13 @@ int open_without_links(int folder, const std::string& name, int flags) {
 }  // namespace
 
 Result<Folder> Folder::open(const std::string& path) {
+  return open_as(path, path);
+}
+
+Result<Folder> Folder::open_as(const std::string& path, const std::string& shown) {
   Descriptor descriptor(::open(path.c_str(), kFolderFlags));
-  if (descriptor.get() < 0) return system_error(path, errno);
-  return Folder(std::move(descriptor), path);
+  if (descriptor.get() < 0) return system_error(shown, errno);
+  return Folder(std::move(descriptor), shown);
 }
 
 Result<Descriptor> Folder::open_descriptor(const std::string& name, int flags) const {

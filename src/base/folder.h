@@ -18,6 +18,8 @@ namespace quire {
 class Folder {
  public:
   static Result<Folder> open(const std::string& path);  // Any path; links are followed.
+  // For clients, which must not learn where the folder lies: path() and errors call it `shown`.
+  static Result<Folder> open_as(const std::string& path, const std::string& shown);
   Result<Folder> open_below(const std::string& name) const;
   Result<File> open_file_below(const std::string& name) const;
   // Whether `name` is a folder rather than a file; NotFound if it is neither.

@@ -7,6 +7,7 @@
 
 #include "base/server_limits.h"
 #include "cli/options.h"
+#include "cli/tls_paths.h"
 
 namespace quire::cli {
 
@@ -21,7 +22,11 @@ struct TenantOptions {
   std::optional<std::uint64_t> http_exchange_count_max = {};
   std::optional<std::uint64_t> upload_bytes_max = {};  // Of its uploads that are not complete,
   std::optional<std::uint64_t> partial_frame_bytes_max = {};  // and of its frames.
-  std::optional<std::uint64_t> requests_per_minute = {};      // To endpoints.
+  // Of the adapters that it adds while the server runs; the rank is one adapter's.
+  std::optional<std::uint64_t> adapter_count_max = {};
+  std::optional<std::uint64_t> adapter_bytes_max = {};
+  std::optional<std::uint64_t> adapter_rank_max = {};
+  std::optional<std::uint64_t> requests_per_minute = {};  // To endpoints.
   std::optional<std::uint64_t> launches_per_minute = {};
   std::optional<std::uint64_t> tokens_per_minute = {};
   std::vector<InstanceLimitValue> limits = {};  // Of each of them, in place of --limit.
@@ -36,14 +41,14 @@ struct ServeOptions {
   InstanceOptions instance;                       // What each instance may have, at most.
   std::string listen = "127.0.0.1:7847";          // HOST:PORT; port 0: any that is free.
   std::vector<std::string> programs = {};         // Modules, or folders of them.
+  std::string adapters_folder = {};               // From which clients add adapters; empty: none.
   std::vector<std::string> endpoints = {};        // "POST /x=program".
   bool has_shipped_endpoints = true;              // Besides those, at other paths.
   bool repairs_prompts = false;                   // The shipped endpoints for conversations do.
   std::vector<std::string> allowed_origins = {};  // Of web pages.
   std::string keys_file = {};                     // Empty: no keys.
   std::vector<std::string> allowed_hosts = {};    // That a request may name.
-  std::string tls_certificate = {};               // Files in PEM; empty: no TLS.
-  std::string tls_key = {};
+  TlsPaths tls = {};
   std::string usage_file = {};  // Empty: no accounts are kept.
   std::vector<TenantOptions> tenants = {};
   std::uint32_t instance_count_max = default_of<ServerLimit::InstanceCountMax>();

@@ -191,6 +191,7 @@ std::vector<Verb> add_verbs(CLI::App& app, CommandLine program) {
   for (auto* add : {add_run, add_serve, add_status, add_generate, add_chat, add_eval})
     verbs.push_back(add(app));
   add_model(app, verbs);
+  add_adapter(app, verbs);
   for (auto* add : {add_tokenize, add_detokenize, add_template, add_build, add_new, add_doctor}) {
     verbs.push_back(add(app));
   }

@@ -10,6 +10,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/options.h"
+#include "cli/options_adapter.h"
 #include "cli/options_build.h"
 #include "cli/options_completion.h"
 #include "cli/options_config.h"
@@ -23,11 +24,11 @@
 
 namespace quire::cli {
 
-using Request =
-    std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
-                 TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions, NewOptions,
-                 DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions, BenchLaunchOptions,
-                 StatusOptions, ConfigOptions, KeysOptions, UsageOptions, CompletionOptions>;
+using Request = std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions,
+                             ModelOptions, TokenizeOptions, DetokenizeOptions, TemplateOptions,
+                             BuildOptions, NewOptions, DoctorOptions, KvOptions, BenchOptions,
+                             BenchPagesOptions, BenchLaunchOptions, StatusOptions, ConfigOptions,
+                             KeysOptions, UsageOptions, CompletionOptions, AdapterOptions>;
 
 struct Parsed {
   std::optional<Request> request;

@@ -233,18 +233,14 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
             "--tenant: \"memory:lots\" has no count of bytes, as in memory:4GiB");
   EXPECT_EQ(error("7=cpu:1,pages:1"),
             "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "uploads:BYTES, frames:BYTES, allow-http:PATTERN, requests_per_minute:N, "
-            "launches_per_minute:N, tokens_per_minute:N "
-            "and the limits of "
-            "--limit, as in "
-            "token_count_max:1000000");
+            "uploads:BYTES, frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
+            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, "
+            "tokens_per_minute:N and the limits of --limit, as in token_count_max:1000000");
   EXPECT_EQ(error("7="),
             "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "uploads:BYTES, frames:BYTES, allow-http:PATTERN, requests_per_minute:N, "
-            "launches_per_minute:N, tokens_per_minute:N "
-            "and the limits of "
-            "--limit, as in "
-            "token_count_max:1000000");
+            "uploads:BYTES, frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
+            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, "
+            "tokens_per_minute:N and the limits of --limit, as in token_count_max:1000000");
   const auto shares =
       parsed_as<ServeOptions>({"serve", "--tenant", "7=uploads:32MiB,frames:0"}).tenants.front();
   EXPECT_EQ(shares.upload_bytes_max, 32u << 20);
@@ -429,6 +425,9 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
            {"eval"},
            {"eval", "--text-file", "a", "--ids", "b"},
            {"model"},
+           {"adapter"},
+           {"adapter", "add", "french"},
+           {"adapter", "show"},
            {"help"},
            {"--no-such-flag"},
            {"quire-bench", "pages", "--trace", "a"},
@@ -444,6 +443,41 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
     EXPECT_EQ(parsed.exit_code, ExitCode::Usage);
     EXPECT_NE(parsed.text.find("--help"), std::string::npos) << parsed.text;
   }
+}
+
+TEST(Parse, ATenantHasSharesOfAdapters) {
+  const auto error = [](const char* text) {
+    return first_line_of_usage_error({"serve", "--tenant", text});
+  };
+  const auto adapters =
+      parsed_as<ServeOptions>(
+          {"serve", "--tenant", "7=adapters:3,adapter_bytes:64MiB,adapter_rank:16"})
+          .tenants.front();
+  EXPECT_EQ(adapters.adapter_count_max, 3u);
+  EXPECT_EQ(adapters.adapter_bytes_max, 64u << 20);
+  EXPECT_EQ(adapters.adapter_rank_max, 16u);
+  EXPECT_EQ(error("7=adapters:257"), "--tenant: \"adapters:257\" has no count from 0 to 256");
+  EXPECT_EQ(error("7=adapter_rank:x"), "--tenant: \"adapter_rank:x\" has no count from 0 to 1024");
+  EXPECT_EQ(error("7=adapter_bytes:5GiB"),
+            "--tenant: \"adapter_bytes:5GiB\" is more than the 4.0 GiB of all tenants "
+            "(adapter_bytes_max)");
+}
+
+TEST(Parse, AnAdapterIsAddedToAServerAndShownFromAFile) {
+  const auto add = parsed_as<AdapterOptions>(
+      {"adapter", "add", "french", "folder", "--server", "ws://127.0.0.1:1", "--key-file", "k"});
+  EXPECT_EQ(add.action, AdapterAction::Add);
+  EXPECT_EQ(add.name, "french");
+  EXPECT_EQ(add.path, "folder");
+  EXPECT_TRUE(add.has_server);
+  EXPECT_FALSE(add.on_server);
+  EXPECT_EQ(add.key_file, "k");
+  const auto show = parsed_as<AdapterOptions>({"adapter", "show", "a.gguf", "--model", "tiny"});
+  EXPECT_EQ(show.path, "a.gguf");
+  EXPECT_EQ(show.model, "tiny");
+  EXPECT_FALSE(show.has_server);
+  EXPECT_EQ(parsed_as<AdapterOptions>({"adapter", "list"}).path, "");
+  EXPECT_EQ(parsed_as<AdapterOptions>({"adapter", "remove", "french"}).name, "french");
 }
 
 TEST(Parse, ARealNumberOutsideItsRangeIsRefusedAndSoIsWhatIsNone) {
@@ -490,6 +524,7 @@ TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
   for (const char* verb : {"list", "show", "add", "remove", "verify"}) {
     has_own_examples({"model", verb});
   }
+  for (const char* verb : {"list", "show", "add", "remove"}) has_own_examples({"adapter", verb});
   for (const char* verb :
        {"list", "show", "export", "import", "delete", "verify", "gc", "tree", "why"}) {
     has_own_examples({"kv", verb});

@@ -117,6 +117,7 @@ Verb add_build(CLI::App& app);
 Verb add_new(CLI::App& app);
 Verb add_doctor(CLI::App& app);
 void add_model(CLI::App& app, std::vector<Verb>& verbs);
+void add_adapter(CLI::App& app, std::vector<Verb>& verbs);
 void add_config(CLI::App& app, std::vector<Verb>& verbs);
 Verb add_usage(CLI::App& app);
 void add_keys(CLI::App& app, std::vector<Verb>& verbs);

@@ -36,8 +36,8 @@ std::vector<Flag> own_rows(KeysOptions& options) {
            whole_within(0, UINT32_MAX)},
           {"--rights", "RIGHT,...", &options.rights,
            "What the key may do: launch (programs, and requests to endpoints), upload, "
-           "name-programs, see-tenant (what the own tenant holds), operate (everything, for each "
-           "tenant)"},
+           "name-programs, load-adapters, see-tenant (what the own tenant holds), operate "
+           "(everything, for each tenant)"},
       };
     case KeysAction::Revoke:
       return {Flag{"NAME", "", &options.name, "The name of the key (quire keys list)"}.required()};

@@ -16,6 +16,7 @@ constexpr std::size_t kTenantCountMax = 255;  // The reply to a status has room 
 constexpr std::uint64_t kWeightMax = 1000;
 constexpr std::uint64_t kCountMax = 1u << 26;
 constexpr std::uint64_t kRateMax = 1u << 28;
+constexpr std::uint64_t kAdapterRankMax = 1024;
 
 std::optional<std::uint64_t> whole(std::string_view text, std::uint64_t most) {
   std::uint64_t value = 0;
@@ -39,6 +40,36 @@ Result<std::uint64_t> share_of(ServerLimit limit, std::string_view value) {
   return bytes;
 }
 
+// The member that a word sets, and the most that it may be. Null: it is not one of these words.
+struct TenantWord {
+  std::optional<std::uint64_t>* value = nullptr;
+  std::uint64_t most = 0;
+};
+
+TenantWord count_word(TenantOptions& tenant, std::string_view name) {
+  if (name == "instances") return {&tenant.instance_count_max, kCountMax};
+  if (name == "pages") return {&tenant.page_count_max, kCountMax};
+  if (name == "http") return {&tenant.http_exchange_count_max, kCountMax};
+  if (name == "adapters") {
+    return {&tenant.adapter_count_max, row_of(ServerLimit::AdapterCountMax).value};
+  }
+  if (name == "adapter_rank") return {&tenant.adapter_rank_max, kAdapterRankMax};
+  return {};
+}
+
+std::optional<ServerLimit> limit_of_bytes(std::string_view name) {
+  if (name == "uploads") return ServerLimit::UploadBytesTotalMax;
+  if (name == "frames") return ServerLimit::PartialFrameBytesTotalMax;
+  if (name == "adapter_bytes") return ServerLimit::AdapterBytesMax;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t>& bytes_of(TenantOptions& tenant, ServerLimit limit) {
+  return limit == ServerLimit::UploadBytesTotalMax         ? tenant.upload_bytes_max
+         : limit == ServerLimit::PartialFrameBytesTotalMax ? tenant.partial_frame_bytes_max
+                                                           : tenant.adapter_bytes_max;
+}
+
 // One of "weight:2", "instances:64", ...
 Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
   const auto wrong = [&](const std::string& how) {
@@ -53,13 +84,10 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
     tenant.memory_bytes_max = bytes.value();
     return {};
   }
-  if (name == "uploads" || name == "frames") {
-    const bool is_of_uploads = name == "uploads";
-    const Result<std::uint64_t> bytes = share_of(
-        is_of_uploads ? ServerLimit::UploadBytesTotalMax : ServerLimit::PartialFrameBytesTotalMax,
-        value);
+  if (const std::optional<ServerLimit> limit = limit_of_bytes(name)) {
+    const Result<std::uint64_t> bytes = share_of(*limit, value);
     if (!bytes.ok()) return wrong(std::string(bytes.error().message()));
-    (is_of_uploads ? tenant.upload_bytes_max : tenant.partial_frame_bytes_max) = bytes.value();
+    bytes_of(tenant, *limit) = bytes.value();
     return {};
   }
   if (name == "weight") {
@@ -91,20 +119,17 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
     if (*rate && **rate > 0) return {};
     return wrong("has no count from 1 to " + std::to_string(kRateMax));
   }
-  std::optional<std::uint64_t>* bound = name == "instances" ? &tenant.instance_count_max
-                                        : name == "pages"   ? &tenant.page_count_max
-                                        : name == "http"    ? &tenant.http_exchange_count_max
-                                                            : nullptr;
-  if (bound == nullptr) {
+  const TenantWord word = count_word(tenant, name);
+  if (word.value == nullptr) {
     return wrong(
         "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, uploads:BYTES, "
-        "frames:BYTES, allow-http:PATTERN, "
+        "frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, allow-http:PATTERN, "
         "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
         "--limit, "
         "as in token_count_max:1000000");
   }
-  *bound = whole(value, kCountMax);
-  if (!*bound) return wrong("has no count from 0 to " + std::to_string(kCountMax));
+  *word.value = whole(value, word.most);
+  if (!*word.value) return wrong("has no count from 0 to " + std::to_string(word.most));
   return {};
 }
 
@@ -183,6 +208,10 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
        "script, or a C++ source or Cargo project (compiled first). One instance answers each "
        "request. It replaces an endpoint of quire at that path. May be given again "
        "(docs/guide/endpoints.md)"},
+      {"--adapters", "FOLDER", &options.adapters_folder,
+       "Let clients add the adapters in this folder while the server runs, by their paths in it "
+       "(POST /v1/load_lora_adapter, quire adapter add --on-server). No link leads out of it. With "
+       "keys the right load-adapters is needed"},
       {"--no-endpoints", "", [&options] { options.has_shipped_endpoints = false; },
        "Leave out the endpoints of quire: /v1/models, /v1/chat/completions, /v1/completions, "
        "/v1/responses and /v1/embeddings of OpenAI, /v1/messages and /v1/messages/count_tokens of "
@@ -211,10 +240,10 @@ std::vector<Flag> access_rows(ServeOptions& options) {
       {"--usage", "FILE", &options.usage_file,
        "Keep accounts in this file: requests, launches, tokens and time of each tenant and key, by "
        "day (quire usage shows them)"},
-      {"--tls-certificate", "FILE", &options.tls_certificate,
+      {"--tls-certificate", "FILE", &options.tls.certificate,
        "Serve https:// and wss:// alone (TLS 1.2 and 1.3): the server's certificate in PEM, and "
        "after it those that lead to a root; SIGHUP reads it and its key again"},
-      {"--tls-key", "FILE", &options.tls_key, "Its private key in PEM, without a password"},
+      {"--tls-key", "FILE", &options.tls.key, "Its private key in PEM, without a password"},
   };
 }
 
@@ -244,9 +273,12 @@ std::vector<Flag> sharing_rows(ServeOptions& options) {
        Reader{.read = read, .may_repeat = true},
        "Limits of tenant N. Its share of the device and of the pool of pages: weight:W. For all "
        "its programs together: instances:N, pages:N, memory:BYTES (what they may grow to), http:N "
-       "(exchanges), uploads:BYTES and frames:BYTES (of its clients, not complete yet). In a "
-       "minute: requests_per_minute (to endpoints), launches_per_minute, tokens_per_minute. For "
-       "each of its programs: each limit of --limit, as token_count_max:1000000. allow-http, once "
+       "(exchanges), uploads:BYTES and frames:BYTES (of its clients, not complete yet). Of the "
+       "adapters that its clients add: adapters:N, adapter_bytes:BYTES, adapter_rank:N. In a "
+       "minute: "
+       "requests_per_minute (to endpoints), launches_per_minute, tokens_per_minute. For each of "
+       "its "
+       "programs: each limit of --limit, as token_count_max:1000000. allow-http, once "
        "or more, takes the place of --allow-http. Each may be left out. May be given again; "
        "without it there is tenant 0 alone, without these limits"},
   };
@@ -301,7 +333,7 @@ Result<void> check_serve(const ServeOptions& options) {
     return Error(ErrorCode::InvalidArgument,
                  "--allow-host: a server without --keys may be named as this machine alone");
   }
-  if (options.tls_certificate.empty() == options.tls_key.empty()) return {};
+  if (options.tls.certificate.empty() == options.tls.key.empty()) return {};
   return Error(ErrorCode::InvalidArgument, "--tls-certificate and --tls-key are given together");
 }
 

@@ -14,6 +14,7 @@
 #include "main/verbs/make/completion_command.h"
 #include "main/verbs/make/installed_files.h"
 #include "main/verbs/make/new_command.h"
+#include "main/verbs/models/adapter_command.h"
 #include "main/verbs/models/doctor_command.h"
 #include "main/verbs/models/model_command.h"
 #include "main/verbs/pages/kv_command.h"
@@ -42,6 +43,7 @@ struct Commands {
   int operator()(const cli::ChatOptions& options) const { return chat_command(options); }
   int operator()(const cli::EvalOptions& options) const { return eval_command(options); }
   int operator()(const cli::ModelOptions& options) const { return model_command(options); }
+  int operator()(const cli::AdapterOptions& options) const { return adapter_command(options); }
   int operator()(const cli::TokenizeOptions& options) const { return tokenize_command(options); }
   int operator()(const cli::DetokenizeOptions& options) const {
     return detokenize_command(options);

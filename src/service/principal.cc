@@ -10,6 +10,8 @@ const char* right_name(Right right) {
       return "upload";
     case Right::NamePrograms:
       return "name-programs";
+    case Right::LoadAdapters:
+      return "load-adapters";
     case Right::SeeTenant:
       return "see-tenant";
     case Right::Operate:

@@ -15,11 +15,12 @@ enum class Right : std::uint8_t {
   Launch,        // Run programs, and send requests to endpoints.
   Upload,        // Bring programs.
   NamePrograms,  // Give them names, which the tenant's own clients and programs find.
+  LoadAdapters,  // Add adapters, and remove those of the own tenant.
   SeeTenant,     // See what the own tenant holds and has used.
   Operate,       // All of it, for each tenant; and see what all tenants hold.
 };
-inline constexpr Right kRights[] = {Right::Launch, Right::Upload, Right::NamePrograms,
-                                    Right::SeeTenant, Right::Operate};
+inline constexpr Right kRights[] = {Right::Launch,       Right::Upload,    Right::NamePrograms,
+                                    Right::LoadAdapters, Right::SeeTenant, Right::Operate};
 // As a file of keys has it: "launch", "name-programs".
 const char* right_name(Right right);
 

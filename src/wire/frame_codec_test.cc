@@ -83,7 +83,8 @@ TEST(FrameCodec, AnErrorNamesTheVerbTheMemberAndWhatWasExpected) {
   EXPECT_EQ(
       refusal(text(R"({"verb":"lauch","id":1})")),
       "invalid-argument: request: \"verb\" is \"lauch\", none of find_program, upload, "
-      "name_program, launch, send, close_input, send_file, attach, detach, abort, list, status");
+      "name_program, launch, send, close_input, send_file, attach, detach, abort, list, status, "
+      "add_adapter, upload_adapter, remove_adapter, list_adapters");
   EXPECT_EQ(refusal(text(R"({"verb":"close_input","id":1,"instance":2,"instnce":3})")),
             "invalid-argument: close_input: \"instnce\" is unknown (known: verb, id, instance)");
   EXPECT_EQ(refusal(text(R"({"verb":"close_input","id":1})")),

@@ -18,6 +18,7 @@
 #include "service/program.h"
 #include "service/reply.h"
 #include "service/said.h"
+#include "wire/adapter_frames.h"
 
 namespace quire::wire {
 
@@ -120,7 +121,8 @@ struct Status {
 };
 
 using RequestBody = std::variant<FindProgram, Upload, NameProgram, Launch, Send, CloseInput,
-                                 SendFile, Attach, Detach, Abort, List, Status>;
+                                 SendFile, Attach, Detach, Abort, List, Status, AddAdapter,
+                                 UploadAdapter, RemoveAdapter, ListAdapters>;
 struct Request {
   std::uint64_t id = 0;  // Not 0; the client's, to know the reply by.
   RequestBody body;
@@ -161,8 +163,8 @@ inline constexpr std::uint32_t kToldInstanceCountMax = 1000;
 inline constexpr std::uint32_t kToldTenantCountMax = 256;
 inline constexpr std::uint32_t kFigureCountMax = 64;  // Of a tenant, of an instance.
 
-using ReplyBody =
-    std::variant<Done, Failure, ProgramReply, InstanceReply, InstanceList, StatusReply>;
+using ReplyBody = std::variant<Done, Failure, ProgramReply, InstanceReply, InstanceList,
+                               StatusReply, AdapterReply, AdapterList>;
 struct Reply {
   std::uint64_t id = 0;
   ReplyBody body;

@@ -50,6 +50,17 @@ class RandomFrames {
   }
   InstanceReply instance() { return {id(), text(), digest(), flag()}; }
 
+  UploadAdapter adapter_upload() {
+    UploadAdapter upload{text(), {}, digest(), number(), bytes()};
+    for (std::uint64_t count = 1 + below(kAdapterFileCountMax); count > 0; --count) {
+      upload.files.push_back({text(), id()});
+    }
+    return upload;
+  }
+  AdapterStatus adapter() {
+    return {text(), text(), digest(), number(), number(), number(), text(), flag(), flag()};
+  }
+
   RequestBody request_body() {
     switch (below(std::variant_size_v<RequestBody>)) {
       case 0:
@@ -80,6 +91,14 @@ class RandomFrames {
         return Abort{id()};
       case 10:
         return List{};
+      case 11:
+        return AddAdapter{text(), text()};
+      case 12:
+        return adapter_upload();
+      case 13:
+        return RemoveAdapter{text()};
+      case 14:
+        return ListAdapters{};
       default:
         return Status{flag()};
     }
@@ -120,6 +139,15 @@ class RandomFrames {
           list.instances.push_back(instance());
         }
         list.left_out_count = number();
+        return list;
+      }
+      case 5:
+        return AdapterReply{adapter()};
+      case 6: {
+        AdapterList list{{}, number()};
+        for (std::uint64_t count = below(4); count > 0; --count) {
+          list.adapters.push_back(adapter());
+        }
         return list;
       }
       default: {

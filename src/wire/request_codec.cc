@@ -90,6 +90,29 @@ struct Writer {
     if (status.detail) json["detail"] = true;
     return text_message(json);
   }
+  Message operator()(const AddAdapter& add) const {
+    OrderedJson json = head("add_adapter");
+    json["name"] = add.name;
+    json["path"] = add.path;
+    return text_message(json);
+  }
+  Message operator()(const UploadAdapter& upload) const {
+    OrderedJson json = head("upload_adapter");
+    json["name"] = upload.name;
+    json["files"] = OrderedJson::array();
+    for (const AdapterFile& each : upload.files) {
+      json["files"].push_back({{"name", each.name}, {"bytes", each.bytes}});
+    }
+    json["digest"] = program_text({upload.digest, {}});
+    json["offset"] = upload.offset;
+    return binary_message(json, upload.bytes);
+  }
+  Message operator()(const RemoveAdapter& remove) const {
+    OrderedJson json = head("remove_adapter");
+    json["name"] = remove.name;
+    return text_message(json);
+  }
+  Message operator()(const ListAdapters&) const { return text_message(head("list_adapters")); }
 };
 
 Result<std::uint64_t> read_instance(Fields& fields) {
@@ -188,6 +211,44 @@ Result<RequestBody> read_status(Fields& fields, std::string_view) {
   return RequestBody(Status{TRY(fields.find_flag("detail"))});
 }
 
+Result<RequestBody> read_add_adapter(Fields& fields, std::string_view) {
+  AddAdapter add;
+  add.name = TRY(fields.text("name", kNameBytesMax));
+  add.path = TRY(fields.text("path", kAdapterPathBytesMax));
+  return RequestBody(std::move(add));
+}
+
+Result<std::vector<AdapterFile>> read_adapter_files(Fields& fields) {
+  const Json* array = TRY(fields.array("files", kAdapterFileCountMax));
+  std::vector<AdapterFile> files;
+  for (const Json& each : *array) {
+    if (!each.is_object()) return fields.wrong("files", "has an entry that is not an object");
+    Fields file(each, "upload_adapter: \"files\"");
+    files.push_back({TRY(file.text("name", kNameBytesMax)), TRY(file.number("bytes", 1))});
+    TRY(file.finish());
+  }
+  if (files.empty()) return fields.wrong("files", "is empty");
+  return files;
+}
+
+Result<RequestBody> read_upload_adapter(Fields& fields, std::string_view payload) {
+  UploadAdapter upload;
+  upload.name = TRY(fields.text("name", kNameBytesMax));
+  upload.files = TRY(read_adapter_files(fields));
+  upload.digest = TRY(fields.digest("digest"));
+  upload.offset = TRY(fields.number("offset"));
+  upload.bytes = payload;
+  return RequestBody(std::move(upload));
+}
+
+Result<RequestBody> read_remove_adapter(Fields& fields, std::string_view) {
+  return RequestBody(RemoveAdapter{TRY(fields.text("name", kNameBytesMax))});
+}
+
+Result<RequestBody> read_list_adapters(Fields&, std::string_view) {
+  return RequestBody(ListAdapters{});
+}
+
 struct Verb {
   const char* name;
   bool has_bytes;
@@ -206,6 +267,10 @@ constexpr Verb kVerbs[] = {
     {"abort", false, read_abort},
     {"list", false, read_list},
     {"status", false, read_status},
+    {"add_adapter", false, read_add_adapter},
+    {"upload_adapter", true, read_upload_adapter},
+    {"remove_adapter", false, read_remove_adapter},
+    {"list_adapters", false, read_list_adapters},
 };
 
 constexpr auto kVerbNames = [] {
@@ -233,6 +298,12 @@ Result<Request> read_request(bool is_binary, const FrameParts& parts, std::uint6
 }
 
 }  // namespace
+
+std::uint64_t total_bytes(const std::vector<AdapterFile>& files) {
+  std::uint64_t bytes = 0;
+  for (const AdapterFile& each : files) bytes += each.bytes;  // At most four, each below 2^53.
+  return bytes;
+}
 
 Result<ProgramName> parse_program(std::string_view text) {
   if (text.starts_with(kDigestPrefix)) {

@@ -14,6 +14,10 @@ constexpr std::uint64_t kModelCountMax = 256;
 constexpr std::uint64_t kInstanceCountMax = 1u << 16;
 constexpr std::uint64_t kMessageBytesMax = kTextFrameBytesMax;  // Of an error.
 
+// A list of adapters fits a frame: a path has up to six bytes of JSON for each of its own.
+static_assert(kListedAdapterCountMax * (6 * (kAdapterPathBytesMax + 2 * kNameBytesMax) + 300) <
+              kTextFrameBytesMax);
+
 constexpr const char* kProgramStates[] = {"unknown", "partial", "compiling", "ready"};
 constexpr const char* kLogSources[] = {"log", "stdout", "stderr"};
 constexpr const char* kLogLevels[] = {"debug", "info", "warning", "error"};
@@ -117,6 +121,18 @@ OrderedJson detail_json(const StatusDetail& detail) {
           {"left_out_count", detail.left_out_count}};
 }
 
+void put(OrderedJson& json, const AdapterStatus& adapter) {
+  json["name"] = adapter.name;
+  json["model"] = adapter.model;
+  json["digest"] = program_text({adapter.digest, {}});
+  json["rank_max"] = adapter.rank_max;
+  json["parameter_count"] = adapter.parameter_count;
+  json["bytes"] = adapter.bytes;
+  json["source"] = adapter.source;
+  json["own"] = adapter.is_own;
+  json["in_use"] = adapter.is_in_use;
+}
+
 struct ReplyWriter {
   std::uint64_t id;
 
@@ -159,6 +175,22 @@ struct ReplyWriter {
     json["models"] = status.models;
     for (const StatusCount& each : kStatusCounts) json[each.name] = status.*each.value;
     if (status.detail) json["detail"] = detail_json(*status.detail);
+    return json;
+  }
+  OrderedJson operator()(const AdapterReply& reply) const {
+    OrderedJson json = head("adapter");
+    put(json, reply.adapter);
+    return json;
+  }
+  OrderedJson operator()(const AdapterList& list) const {
+    OrderedJson json = head("adapters");
+    json["adapters"] = OrderedJson::array();
+    for (const AdapterStatus& each : list.adapters) {
+      OrderedJson adapter;
+      put(adapter, each);
+      json["adapters"].push_back(std::move(adapter));
+    }
+    json["left_out_count"] = list.left_out_count;
     return json;
   }
 };
@@ -366,6 +398,31 @@ Result<ReplyBody> read_status(Fields& fields) {
   return ReplyBody(std::move(status));
 }
 
+Result<AdapterStatus> read_adapter_status(Fields& fields) {
+  AdapterStatus adapter;
+  adapter.name = TRY(fields.text("name", kNameBytesMax));
+  adapter.model = TRY(fields.text("model", kNameBytesMax));
+  adapter.digest = TRY(fields.digest("digest"));
+  adapter.rank_max = TRY(fields.number("rank_max"));
+  adapter.parameter_count = TRY(fields.number("parameter_count"));
+  adapter.bytes = TRY(fields.number("bytes"));
+  adapter.source = TRY(fields.text("source", kAdapterPathBytesMax));
+  adapter.is_own = TRY(fields.find_flag("own"));
+  adapter.is_in_use = TRY(fields.find_flag("in_use"));
+  return adapter;
+}
+
+Result<ReplyBody> read_adapter_reply(Fields& fields) {
+  return ReplyBody(AdapterReply{TRY(read_adapter_status(fields))});
+}
+
+Result<ReplyBody> read_adapters(Fields& fields) {
+  AdapterList list;
+  list.adapters = TRY(read_all(fields, "adapters", kListedAdapterCountMax, read_adapter_status));
+  list.left_out_count = TRY(fields.number("left_out_count"));
+  return ReplyBody(std::move(list));
+}
+
 Result<ServerFrame> read_message(Fields& fields, std::string_view payload) {
   return ServerFrame(MessageEvent{TRY(fields.number("instance", 1)), std::string(payload)});
 }
@@ -431,6 +488,8 @@ constexpr ReplyKind kReplies[] = {
     {"instance", read_instance_reply},
     {"instances", read_instances},
     {"status", read_status},
+    {"adapter", read_adapter_reply},
+    {"adapters", read_adapters},
 };
 
 struct EventKind {

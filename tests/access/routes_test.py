@@ -24,8 +24,10 @@ import harness  # noqa: E402
 import quire  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("QUIRE_BUILD", ROOT / "build/release")).resolve()
+ADAPTERS = ROOT / "tests/golden/adapters"
 DOCUMENT = ROOT / "docs/reference/routes.md"
 PATIENCE = 60.0
+RIGHTS = ("--rights", "launch,upload,name-programs,load-adapters,see-tenant")
 WRONG = "qk_" + "A" * 43
 COLUMNS = ("no key", "wrong key", "another tenant's", "the tenant's", "the operator's")
 HEAD = """<!-- Written by tests/access/routes_test.py --write, from the answers of a server. Do not edit. -->
@@ -33,8 +35,8 @@ HEAD = """<!-- Written by tests/access/routes_test.py --write, from the answers 
 # Routes of a server with keys
 
 What `quire serve --keys` answers to each request, by the key that the request has ([access](../operate/access.md)). The keys of
-both tenants have the rights launch, upload, name-programs and see-tenant; the operator's has operate. Requests to
-endpoints have the least body that is answered. `tests/access/routes_test.py` asks each of them.
+both tenants have the rights launch, upload, name-programs, load-adapters and see-tenant; the operator's has operate.
+Requests to endpoints have the least body that is answered. `tests/access/routes_test.py` asks each of them.
 
 ## HTTP
 
@@ -57,7 +59,8 @@ BODIES = {"/v1/chat/completions": CHAT, "/v1/messages": CHAT,
           "/v1/completions": {"prompt": "x", "max_tokens": 1}, "/v1/embeddings": {"input": "x"},
           "/v1/responses": RESPONSE, "/v1/responses/input_tokens": {"input": "x"},
           "/tokenize": {"content": "x"}, "/detokenize": {"tokens": [1]},
-          "/apply-template": {"messages": CHAT["messages"]}}
+          "/apply-template": {"messages": CHAT["messages"]},
+          "/v1/load_lora_adapter": {"lora_name": "a", "lora_path": "llama_r1"}, "/v1/unload_lora_adapter": {"lora_name": "a"}}
 
 
 def digest_of(wasm):
@@ -77,12 +80,12 @@ class Routes:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.keys_file = self.folder / "keys.txt"
-        self.keys = {"no key": "", "wrong key": WRONG, "another tenant's": self.add("bob", "--tenant", "2"),
-                     "the tenant's": self.add("alice", "--tenant", "1"),
+        self.keys = {"no key": "", "wrong key": WRONG, "another tenant's": self.add("bob", "--tenant", "2", *RIGHTS),
+                     "the tenant's": self.add("alice", "--tenant", "1", *RIGHTS),
                      "the operator's": self.add("admin", "--rights", "operate")}
         model = harness.tiny_endpoint_model(self.folder)
         self.server = beside.Server(BUILD, ["--keys", str(self.keys_file), "--tenant", "1=weight:1",
-                                            str(BUILD / "tests/end_to_end/echo.wasm")],
+                                            "--adapters", str(ADAPTERS), str(BUILD / "tests/end_to_end/echo.wasm")],
                                     model=model, has_endpoints=True, store=self.folder / "store")
         self.address = urllib.parse.urlparse(self.server.url).netloc
         models = json.loads(self.ask("GET", "/v1/models", self.keys["the operator's"])[1])
@@ -99,7 +102,8 @@ class Routes:
         connection = http.client.HTTPConnection(self.address, timeout=PATIENCE)
         try:
             headers = {"Authorization": f"Bearer {key}"} if key else {}
-            data = json.dumps({"model": self.model, **body}).encode() if body is not None else None
+            named = body if body is None or "lora_name" in body else {"model": self.model, **body}
+            data = json.dumps(named).encode() if named is not None else None
             connection.request(method, path, data, headers)
             response = connection.getresponse()
             return response.status, response.read()
@@ -112,7 +116,7 @@ class Routes:
         for each in about["endpoints"]:
             yield each.split(" ")
         yield from (("GET", "/"), ("GET", "/health"), ("POST", "/health"), ("GET", "/health/live"), ("GET", "/health/ready"),
-                    ("GET", "/metrics"), ("GET", "/nothing"), ("GET", "/health/nothing"), ("DELETE", "/v1/chat/completions"))
+                    ("POST", "/v1/load_lora_adapter"), ("POST", "/v1/unload_lora_adapter"), ("GET", "/metrics"), ("GET", "/nothing"), ("GET", "/health/nothing"), ("DELETE", "/v1/chat/completions"))
 
     def meant(self, method, path):
         """A path that is there. A response is one that the tenant keeps, and no request before has deleted."""
@@ -161,6 +165,7 @@ class Routes:
             program = await owner.upload(module(number), name="its")
             detached = await owner.launch("echo", detached=True)
             await detached.detach()
+            await owner.add_adapter("its", "llama_r8")
             async with quire.Client(self.server.url, key=key) as client:
                 try:
                     answer = await asks(client, program, detached.name, number)
@@ -223,6 +228,11 @@ VERBS = {
     ("send_file", "to an own instance"): lambda client, *_: send_file(client),
     ("detach", "an own instance"): lambda client, *_: with_own(client, lambda each: each.detach()),
     ("abort", "an own instance"): lambda client, *_: with_own(client, lambda each: each.abort()),
+    ("add_adapter", ""): lambda client, program, name, number: no_more(client.add_adapter(f"a{number}", "llama_r1")),
+    ("upload_adapter", ""): lambda client, program, name, number: no_more(
+        client.upload_adapter(f"a{number}", ADAPTERS / "llama_r1.gguf")),
+    ("remove_adapter", "of its own"): lambda client, *_: no_more(client.remove_adapter("its")),
+    ("list_adapters", ""): lambda client, *_: no_more(client.list_adapters()),
     ("list", ""): lambda client, *_: no_more(client.list()),
     ("status", ""): lambda client, *_: status(client, False),
     ("status", "with detail"): lambda client, *_: status(client, True),

@@ -17,9 +17,11 @@
 #include "application/net/http_client.h"
 #include "application/net/resolver.h"
 #include "application/sandbox/fake_runtime.h"
+#include "application/server/adapter_loader.h"
 #include "application/server/parked_requests.h"
 #include "application/server/program_names.h"
 #include "application/server/session.h"
+#include "control/adapters/adapter_registry.h"
 #include "limits/proofs.h"
 
 namespace quire::limits_test {
@@ -354,6 +356,29 @@ void prove_connections() {
   EXPECT_EQ(closed_count, 2 * rules.count_max - (rules.count_max + 3) / 4);
 }
 
+// An adapter keeps its place until the engine's turn, which does not come here.
+void prove_loads(std::uint64_t count_max, std::uint64_t bytes_each,
+                 const server::AdapterLoaderOptions& options) {
+  control::AdapterRegistry registry({{.name = "bare"}}, {});
+  Wakeup engine;
+  server::AdapterLoader loader(registry, engine, options);
+  loader.set_several(true);
+  expect_halves(count_max, [&](TenantId tenant) {
+    server::AdapterLoad load;
+    load.caller = tenant;
+    load.owner = tenant;
+    load.name = "a";
+    load.files = server::AdapterBytes{{{"a.gguf", bytes_each}}, std::vector<std::byte>(bytes_each)};
+    return loader.add(std::move(load)).ok();
+  });
+}
+void prove_loading_count() {
+  prove_loads(server::AdapterLoaderOptions{}.count_max, 1, {});
+}
+void prove_loading_bytes() {
+  prove_loads(kSmall, 1000, {.count_max = 1 << 20, .bytes_max = kSmall * 1000});
+}
+
 }  // namespace
 
 Proofs application_proofs() {
@@ -370,6 +395,8 @@ Proofs application_proofs() {
           {ServerLimit::WaitingRequestCountMax, prove_waiting_requests},
           {ServerLimit::WaitingRequestBytesMax, prove_waiting_request_bytes},
           {ServerLimit::ProgramNameCountMax, prove_program_names},
+          {ServerLimit::LoadingAdapterCountMax, prove_loading_count},
+          {ServerLimit::LoadingAdapterBytesMax, prove_loading_bytes},
           {ServerLimit::KeptProgramCountMax, prove_kept_count},
           {ServerLimit::KeptProgramBytesMax, prove_kept_bytes},
           {ServerLimit::ConnectionCountMax, prove_connections}};

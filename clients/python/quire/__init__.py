@@ -31,10 +31,11 @@ from .errors import (
 )
 from .instance import Instance, ReceivedFile
 from .running import RunFailed, RunResult, run
-from .values import End, InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
+from .values import Adapter, End, InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
 
 __version__ = "0.1.0"
 __all__ = [
+    "Adapter",
     "AlreadyExists",
     "BlockingClient",
     "BlockingFile",

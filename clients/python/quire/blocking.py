@@ -11,7 +11,7 @@ from typing import Any, Callable, Coroutine, Iterator, Sequence, TypeVar
 from .client import Client
 from .errors import ConnectionLost, NotFound, TimedOut
 from .instance import Instance, ReceivedFile
-from .values import End, InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
+from .values import Adapter, End, InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
 
 T = TypeVar("T")
 _END_SECONDS = 5.0  # For what waits when the client is closed.
@@ -115,6 +115,18 @@ class BlockingClient:
 
     def find_program(self, program: str) -> ProgramState:
         return self._loop.call(self._client.find_program(program))
+
+    def upload_adapter(self, name: str, path: str | os.PathLike[str]) -> Adapter:
+        return self._loop.call(self._client.upload_adapter(name, path))
+
+    def add_adapter(self, name: str, path: str) -> Adapter:
+        return self._loop.call(self._client.add_adapter(name, path))
+
+    def remove_adapter(self, name: str) -> None:
+        self._loop.call(self._client.remove_adapter(name))
+
+    def list_adapters(self) -> Sequence[Adapter]:
+        return self._loop.call(self._client.list_adapters())
 
     def upload(self, source: str | os.PathLike[str] | bytes, name: str = "") -> str:
         return self._loop.call(self._client.upload(source, name))

@@ -35,6 +35,7 @@ from .frames import (
 )
 from .instance import Instance
 from .values import (
+    Adapter,
     InstanceInfo,
     InstanceList,
     Limits,
@@ -185,6 +186,45 @@ class Client:
     async def name_program(self, program: str, name: str) -> None:
         """AlreadyExists: the operator of the server gave this name to another program."""
         await self.ask({"verb": "name_program", "program": program, "name": name})
+
+    # ---- Adapters. A name is NAME, or MODEL:NAME for another than the first model.
+
+    async def upload_adapter(self, name: str, path: str | os.PathLike[str]) -> Adapter:
+        """Brings a folder that PEFT saved, or a GGUF file. AlreadyExists: another adapter has the name."""
+        parts = _adapter_files(pathlib.Path(path))
+        content = b"".join(parts.values())
+        head = {
+            "verb": "upload_adapter",
+            "name": name,
+            "files": [{"name": each, "bytes": len(part)} for each, part in parts.items()],
+            "digest": "sha256:" + hashlib.sha256(content).hexdigest(),
+        }
+        async with self._uploading:
+            for offset in range(0, len(content), PAYLOAD_BYTES_MAX):
+                added = await self.ask(
+                    {**head, "offset": offset},
+                    content[offset : offset + PAYLOAD_BYTES_MAX],
+                    convert=lambda frame: frame.head,
+                )
+        return Adapter.of(added)
+
+    async def add_adapter(self, name: str, path: str) -> Adapter:
+        """The path lies below the folder of the server's `--adapters`."""
+        return await self.ask(
+            {"verb": "add_adapter", "name": name, "path": path},
+            convert=lambda frame: Adapter.of(frame.head),
+        )
+
+    async def remove_adapter(self, name: str) -> None:
+        """Programs that use it go on. NotFound: this client's tenant has no adapter of that name."""
+        await self.ask({"verb": "remove_adapter", "name": name})
+
+    async def list_adapters(self) -> Sequence[Adapter]:
+        """The adapters that this client's programs may use; of very many the first 200."""
+        return await self.ask(
+            {"verb": "list_adapters"},
+            convert=lambda frame: [Adapter.of(each) for each in frame.head["adapters"]],
+        )
 
     # ---- Instances.
 
@@ -476,6 +516,13 @@ def _without_proxy() -> dict[str, Any]:
     earlier versions know neither proxies nor the parameter."""
     knows_proxies = "proxy" in inspect.signature(websockets.connect).parameters
     return {"proxy": None} if knows_proxies else {}
+
+
+def _adapter_files(path: pathlib.Path) -> dict[str, bytes]:
+    if not path.is_dir():
+        return {path.name: path.read_bytes()}
+    names = ("adapter_config.json", "adapter_model.safetensors")
+    return {name: (path / name).read_bytes() for name in names}
 
 
 def _info_of(head: dict[str, Any]) -> InstanceInfo:

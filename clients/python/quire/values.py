@@ -44,6 +44,25 @@ class ProgramState:
 
 
 @dataclass(frozen=True)
+class Adapter:
+    """An adapter that the server has loaded."""
+
+    name: str
+    model: str
+    digest: str  # "sha256:..." of its matrices.
+    rank_max: int
+    parameter_count: int
+    bytes: int  # Of memory.
+    source: str  # A path, or "upload"; empty: this client may not know it.
+    own: bool  # Its tenant's, and not the server's.
+    in_use: bool
+
+    @classmethod
+    def of(cls, head: dict[str, Any]) -> "Adapter":
+        return cls(**{name: head[name] for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True)
 class InstanceInfo:
     instance: int
     name: str  # The secret by which another connection attaches.

@@ -48,6 +48,20 @@ std::vector<LimitUse> figures_of(const TenantMeter::Tenant& tenant, const Tenant
   return figures;
 }
 
+// Zero without adapters, so that each tenant has the same figures.
+std::vector<LimitUse> adapter_figures(const control::AdapterCatalog* adapters,
+                                      control::TenantId tenant) {
+  control::AdapterUse use;
+  control::AdapterQuota quota;
+  if (adapters != nullptr) {
+    use = adapters->use_of(tenant);
+    quota = adapters->quota_of(tenant);
+  }
+  return {{"adapter_count_max", quota.count_max ? std::uint64_t{*quota.count_max} : kNoLimit,
+           use.count},
+          {"adapter_bytes_max", quota.bytes_max.value_or(kNoLimit), use.bytes}};
+}
+
 void count_stage(Usage& usage, Stage stage) {
   switch (stage) {
     case Stage::Queued:
@@ -210,6 +224,9 @@ Usage InstanceManager::usage(std::size_t instance_count_max,
     std::vector<LimitUse> figures = figures_of(meter, sums[id]);
     for (LimitUse& each : self.broker.limits(id)) {
       if (each.used) figures.push_back(std::move(each));
+    }
+    for (LimitUse& each : adapter_figures(self.parts.adapters, id)) {
+      figures.push_back(std::move(each));
     }
     usage.tenants.push_back(
         {id, weight == self.weights.end() ? 1 : weight->second, std::move(figures)});

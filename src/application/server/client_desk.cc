@@ -11,7 +11,8 @@ namespace quire::server {
 
 ClientDesk::ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
                        const SocketLimits& sockets, const ServiceLimits& limits,
-                       const RequestCounts& requests, access::TenantRates& rates)
+                       const RequestCounts& requests, access::TenantRates& rates,
+                       AdapterDesk& adapters)
     : parts_(parts),
       outlet_(outlet),
       names_of_programs_(programs),
@@ -20,6 +21,7 @@ ClientDesk::ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& 
       parked_(limits),
       requests_(requests),
       rates_(rates),
+      adapters_(adapters),
       begun_ns_(parts.clock.now_ns()),
       refusing_(outlet) {}
 
@@ -48,6 +50,9 @@ void ClientDesk::handle(Inbound& inbound) {
   if (auto* program = std::get_if<ProgramBytes>(&inbound.body)) {
     id = program->id;
     outcome = program_arrived(client, *program);
+  } else if (auto* adapter = std::get_if<UploadedAdapter>(&inbound.body)) {
+    id = adapter->id;
+    outcome = adapter_arrived(client, *adapter);
   } else {
     auto& request = std::get<wire::Request>(inbound.body);
     id = request.id;

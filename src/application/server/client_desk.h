@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "application/server/adapter_desk.h"
 #include "application/server/gateway_parts.h"
 #include "application/server/outlet.h"
 #include "application/server/parked_requests.h"
@@ -36,7 +37,7 @@ class ClientDesk final : public service::Listener {
   // All of it outlives the desk.
   ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
              const SocketLimits& sockets, const ServiceLimits& limits,
-             const RequestCounts& requests, access::TenantRates& rates);
+             const RequestCounts& requests, access::TenantRates& rates, AdapterDesk& adapters);
   ~ClientDesk() override;
 
   // A request of a client, or the word that it is gone.
@@ -81,6 +82,13 @@ class ClientDesk final : public service::Listener {
   Outcome answer(Client& client, std::uint64_t id, wire::Abort& request);
   Outcome answer(Client& client, std::uint64_t id, wire::List& request);
   Outcome answer(Client& client, std::uint64_t id, wire::Status& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::AddAdapter& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::UploadAdapter& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::RemoveAdapter& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::ListAdapters& request);
+  Outcome adapter_arrived(Client& client, UploadedAdapter& adapter);
+  // Replies to the request once the adapter is loaded, if its client is still there.
+  AdapterDesk::Then reply_later(const Client& client, std::uint64_t id);
   Outcome status_of_tenant(const service::Principal& caller, bool has_detail);
   Outcome program_arrived(Client& client, ProgramBytes& program);
 
@@ -124,6 +132,7 @@ class ClientDesk final : public service::Listener {
   ParkedRequests parked_;
   const RequestCounts& requests_;  // To endpoints; a status reports them.
   access::TenantRates& rates_;
+  AdapterDesk& adapters_;
   const std::uint64_t begun_ns_;
   std::unordered_map<ConnectionId, std::unique_ptr<Client>> clients_;
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Instance>> instances_;
@@ -134,8 +143,7 @@ class ClientDesk final : public service::Listener {
   // The reply to a part of a file, until its program has room for another; at most one an instance.
   std::unordered_map<lifecycle::InstanceId, std::uint64_t> file_replies_;  // Ids of requests.
   RefusedPeers refusing_;
-  std::uint64_t launched_count_ = 0;
-  std::uint64_t refused_count_ = 0;
+  LaunchCounts launches_;
   bool takes_launches_ = true;
   bool is_stopping_ = false;
 };

@@ -18,6 +18,7 @@ constexpr std::size_t kNameBytes = 16;  // Random ones of an instance's name; 32
 constexpr std::uint64_t kReceivedRetryMs = 20;
 constexpr std::uint64_t kSocketRetryMs = 100;
 constexpr std::uint64_t kCompiledRetryMs = 500;
+constexpr std::uint64_t kLoadedRetryMs = 1'000;  // An adapter.
 
 static_assert(wire::kArgumentCountMax == hostcalls::kArgumentCountMax);
 
@@ -182,7 +183,7 @@ Result<control::TenantId> ClientDesk::tenant_of(const service::Principal& caller
 wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
                                    const Digest& digest, wire::Launch& request) {
   const auto refuse = [&](const Error& error, std::optional<std::uint64_t> retry = std::nullopt) {
-    ++refused_count_;
+    ++launches_.refused;
     return failure(error, retry);
   };
   if (!takes_launches_) {
@@ -216,7 +217,7 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
     return refuse(id.error(),
                   is_full ? std::optional(parts_.manager.retry_after_ms()) : std::nullopt);
   }
-  ++launched_count_;
+  ++launches_.launched;
   auto instance = std::make_unique<Instance>();
   instance->id = id.value();
   instance->number = parts_.manager.numbers().of(id.value());
@@ -335,6 +336,66 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::List
   return list;
 }
 
+// ---- Adapters.
+
+namespace {
+
+wire::ReplyBody adapter_failure(const Error& error) {
+  const bool is_full = error.code() == ErrorCode::Unavailable;
+  return failure(error, is_full ? std::optional(kLoadedRetryMs) : std::nullopt);
+}
+
+}  // namespace
+
+AdapterDesk::Then ClientDesk::reply_later(const Client& client, std::uint64_t id) {
+  return [this, id,
+          connection = client.peer.connection->id](const Result<service::AdapterStatus>& loaded) {
+    const auto found = clients_.find(connection);
+    if (found == clients_.end()) return;
+    wire::ReplyBody reply = loaded.ok() ? wire::ReplyBody(wire::AdapterReply{loaded.value()})
+                                        : adapter_failure(loaded.error());
+    outlet_.push(found->second->peer, wire::Reply{id, std::move(reply)});
+  };
+}
+
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t id,
+                                       wire::AddAdapter& request) {
+  const Result<void> begun =
+      adapters_.add(client.caller(), request.name, request.path, reply_later(client, id));
+  if (!begun.ok()) return adapter_failure(begun.error());
+  return std::nullopt;
+}
+
+// Parts are put together on the io thread (websocket_session.cc).
+ClientDesk::Outcome ClientDesk::answer(Client&, std::uint64_t, wire::UploadAdapter&) {
+  QUIRE_CHECK(false, "the io thread hands on complete adapters");
+  return std::nullopt;
+}
+
+ClientDesk::Outcome ClientDesk::adapter_arrived(Client& client, UploadedAdapter& adapter) {
+  const Result<void> begun = adapters_.add(client.caller(), adapter.name, std::move(adapter.files),
+                                           reply_later(client, adapter.id));
+  if (!begun.ok()) return adapter_failure(begun.error());
+  return std::nullopt;
+}
+
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t,
+                                       wire::RemoveAdapter& request) {
+  return reply_of(adapters_.remove(client.caller(), request.name));
+}
+
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::ListAdapters&) {
+  if (!outlet_.has_room(client.peer)) return unread(sockets_);
+  Result<std::vector<service::AdapterStatus>> all = adapters_.list(client.caller());
+  if (!all.ok()) return failure(all.error());
+  wire::AdapterList list{std::move(all).take(), 0};
+  if (list.adapters.size() > wire::kListedAdapterCountMax) {
+    list.left_out_count = list.adapters.size() - wire::kListedAdapterCountMax;
+    list.adapters.resize(wire::kListedAdapterCountMax);
+  }
+  return list;
+}
+
 // What all tenants hold is the operator's to know. Other callers see their own tenant.
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Status& request) {
   if (request.detail && !outlet_.has_room(client.peer)) return unread(sockets_);
@@ -363,10 +424,11 @@ ServerSnapshot ClientDesk::snapshot(std::optional<std::size_t> instance_count) c
       std::count_if(instances_.begin(), instances_.end(),
                     [](const auto& each) { return each.second->client == nullptr; }));
   snapshot.program_count = parts_.manager.program_count();
-  snapshot.launched_count = launched_count_ + requests_.launched;
-  snapshot.refused_count = refused_count_ + requests_.refused;
+  snapshot.launched_count = launches_.launched + requests_.launched;
+  snapshot.refused_count = launches_.refused + requests_.refused;
   snapshot.requests = requests_;
   snapshot.control = parts_.control.statistics();
+  snapshot.adapters = adapters_.figures();
   if (instance_count) snapshot.usage = parts_.manager.usage(*instance_count);
   return snapshot;
 }

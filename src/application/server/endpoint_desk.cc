@@ -121,13 +121,19 @@ LogFields EndpointDesk::request_fields(const Exchange& exchange, const service::
 
 EndpointDesk::EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
                            const ServiceLimits& limits, RequestCounts& counts,
-                           access::TenantRates& rates, std::function<HttpAnswer()> metrics)
+                           access::TenantRates& rates, AdapterDesk& adapters,
+                           std::function<HttpAnswer()> metrics)
     : parts_(parts),
       outlet_(outlet),
       programs_(programs),
       limits_(limits),
       counts_(counts),
       rates_(rates),
+      forms_(adapters, outlet,
+             [this](ConnectionId id) {
+               const auto found = callers_.find(id);
+               return found == callers_.end() ? nullptr : &found->second->peer;
+             }),
       metrics_(std::move(metrics)),
       refusing_(outlet) {}
 
@@ -148,9 +154,24 @@ void EndpointDesk::handle(Inbound& inbound) {
     outlet_.push(caller_of(inbound.connection).peer, metrics_(), inbound.bytes);
   } else if (auto* part = std::get_if<HttpBodyPart>(&inbound.body)) {
     body_part(caller_of(inbound.connection), *part, inbound.bytes);
+  } else if (auto& http = std::get<HttpRequest>(inbound.body); http.form) {
+    adapter_form(caller_of(inbound.connection), http, inbound.bytes);
   } else {
-    request(caller_of(inbound.connection), std::get<HttpRequest>(inbound.body), inbound.bytes);
+    request(caller_of(inbound.connection), http, inbound.bytes);
   }
+}
+
+// Rates count it as any other request.
+void EndpointDesk::adapter_form(Caller& caller, HttpRequest& request, std::uint64_t bytes) {
+  const auto late =
+      rates_.take(request.caller->tenant, access::TenantRates::Use::Request, parts_.clock.now_ns());
+  if (!late) {
+    forms_.begin(caller.peer, request, bytes);
+    return;
+  }
+  outlet_.push(caller.peer,
+               refusal_of({request.target, request.request_id}, late->error, late->retry_after_ms),
+               bytes);
 }
 
 EndpointDesk::Caller& EndpointDesk::caller_of(const ConnectionHandle& connection) {
@@ -243,6 +264,10 @@ void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t b
 }
 
 void EndpointDesk::body_part(Caller& caller, HttpBodyPart& part, std::uint64_t bytes) {
+  if (forms_.has(caller.peer.connection->id)) {
+    forms_.body_part(caller.peer, part, bytes);
+    return;
+  }
   if (caller.exchange != nullptr) {
     parts_.manager.push_request_body(caller.exchange->id, std::move(part.bytes), part.is_last);
     if (!part.is_last) reading_.insert(caller.peer.connection->id);
@@ -253,6 +278,7 @@ void EndpointDesk::body_part(Caller& caller, HttpBodyPart& part, std::uint64_t b
 void EndpointDesk::gone(const ConnectionHandle& connection) {
   const auto found = callers_.find(connection->id);
   QUIRE_CHECK(found != callers_.end(), "takes() has looked");
+  forms_.gone(connection->id);
   if (Exchange* exchange = found->second->exchange) {
     ++counts_.abandoned;
     exchange->is_left = true;

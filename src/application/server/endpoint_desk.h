@@ -1,6 +1,7 @@
 #pragma once
 // EndpointDesk serves the HTTP requests of endpoints: each becomes a launch of the endpoint's program,
-// its body the program's input, and what the program responds the response.
+// its body the program's input, and what the program responds the response. AdapterForms answers
+// the requests about adapters.
 //
 // Owns     which connection waits for which instance.
 // Thread   engine thread only.
@@ -17,6 +18,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "application/server/adapter_forms.h"
 #include "application/server/endpoint_figures.h"
 #include "application/server/gateway_parts.h"
 #include "application/server/outlet.h"
@@ -31,7 +33,7 @@ class EndpointDesk final : public service::Listener {
   // All of it outlives the desk.
   EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
                const ServiceLimits& limits, RequestCounts& counts, access::TenantRates& rates,
-               std::function<HttpAnswer()> metrics);
+               AdapterDesk& adapters, std::function<HttpAnswer()> metrics);
   ~EndpointDesk() override;
 
   // Whether it is for this desk: a request to an endpoint or for metrics, or word of a connection that
@@ -62,6 +64,7 @@ class EndpointDesk final : public service::Listener {
 
   Caller& caller_of(const ConnectionHandle& connection);
   void request(Caller& caller, HttpRequest& request, std::uint64_t bytes);
+  void adapter_form(Caller& caller, HttpRequest& request, std::uint64_t bytes);
   Result<lifecycle::InstanceId> launch(HttpRequest& request);
   void body_part(Caller& caller, HttpBodyPart& part, std::uint64_t bytes);
   void gone(const ConnectionHandle& connection);
@@ -89,6 +92,7 @@ class EndpointDesk final : public service::Listener {
   const ServiceLimits limits_;
   RequestCounts& counts_;
   access::TenantRates& rates_;
+  AdapterForms forms_;
   const std::function<HttpAnswer()> metrics_;
   EndpointFigures figures_;
   std::unordered_map<ConnectionId, std::unique_ptr<Caller>> callers_;

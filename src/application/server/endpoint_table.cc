@@ -11,8 +11,13 @@ namespace {
 
 constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 // What the server answers itself.
-constexpr std::string_view kOwnPaths[] = {"/", "/health", "/health/live", "/health/ready",
-                                          "/metrics"};
+constexpr std::string_view kOwnPaths[] = {"/",
+                                          "/health",
+                                          "/health/live",
+                                          "/health/ready",
+                                          "/metrics",
+                                          "/v1/load_lora_adapter",
+                                          "/v1/unload_lora_adapter"};
 constexpr std::size_t kPathBytesMax = 1024;
 
 template <std::size_t N>

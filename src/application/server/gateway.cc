@@ -23,8 +23,9 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
              [&manager = parts.manager](control::TenantId tenant) {
                return manager.tenant_token_count(tenant);
              }),
-      clients_(parts, outlet_, programs_, sockets, limits, requests_, rates_),
-      endpoints_(parts, outlet_, programs_, limits, requests_, rates_,
+      adapters_(parts, limits),
+      clients_(parts, outlet_, programs_, sockets, limits, requests_, rates_, adapters_),
+      endpoints_(parts, outlet_, programs_, limits, requests_, rates_, adapters_,
                  [this] { return metrics(); }) {}
 
 HttpAnswer Gateway::metrics() const {
@@ -70,6 +71,7 @@ bool Gateway::take_requests() {
   parts_.link.are_several_tenants.store(parts_.manager.knows_several_tenants(),
                                         std::memory_order_relaxed);
   parts_.link.is_full.store(parts_.manager.is_full(), std::memory_order_relaxed);
+  any |= adapters_.turn(parts_.manager.knows_several_tenants());
   any |= clients_.turn();
   any |= endpoints_.turn();
   hand_out();  // Replies leave before any guest runs.
@@ -94,6 +96,7 @@ bool Gateway::turn_shutdown() {
     stage_ = Stage::Draining;
     clients_.refuse_launches();
     endpoints_.refuse_launches();
+    adapters_.refuse_loads();
     stage_deadline_ns_ = now_ns + nanoseconds_of(limits_.grace);
     outlet_.push_control({nullptr, Drain{}, 0, std::nullopt});
     outlet_.push_control(

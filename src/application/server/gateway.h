@@ -9,6 +9,7 @@
 #include <string>
 
 #include "application/lifecycle/engine_loop.h"
+#include "application/server/adapter_desk.h"
 #include "application/server/client_desk.h"
 #include "application/server/endpoint_desk.h"
 #include "application/server/gateway_parts.h"
@@ -62,6 +63,7 @@ class Gateway final : public lifecycle::FrontDoor {
   ProgramNames programs_;
   RequestCounts requests_;
   access::TenantRates rates_;
+  AdapterDesk adapters_;
   ClientDesk clients_;
   EndpointDesk endpoints_;
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "application/lifecycle/engine_loop.h"
 #include "application/lifecycle/instance_manager.h"
@@ -10,9 +11,17 @@
 #include "application/server/log_event.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "control/api/adapter_catalog.h"
 #include "control/api/control_port.h"
 
 namespace quire::server {
+
+// The adapters that clients use, and add to.
+struct ClientAdapters {
+  control::AdapterCatalog* catalog = nullptr;  // Null: no model takes any.
+  std::string folder =
+      {};  // Clients add the adapters below it by their paths; empty: there is none.
+};
 
 // What main() builds and passes in; all of it outlives the gateway.
 struct GatewayParts {
@@ -25,6 +34,13 @@ struct GatewayParts {
   TellOperator tell;
   bool tells_requests = false;  // Also what has no text for people: the end of each request.
   std::function<std::uint64_t()> log_lines_dropped = {};  // Empty: the log drops none.
+  ClientAdapters adapters = {};
+};
+
+// Launches by clients of WebSockets, since the server began.
+struct LaunchCounts {
+  std::uint64_t launched = 0;
+  std::uint64_t refused = 0;
 };
 
 // HTTP requests to endpoints, since the server began. The EndpointDesk counts, and a status reports.

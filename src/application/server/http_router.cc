@@ -125,6 +125,13 @@ bool is_own_path(std::string_view path) {
   return path == "/" || path == "/metrics" || is_open_path(path);
 }
 
+std::optional<AdapterForm> adapter_form_at(std::string_view path) {
+  for (const AdapterForm each : {AdapterForm::Load, AdapterForm::Unload}) {
+    if (path == kAdapterPaths[static_cast<std::size_t>(each)]) return each;
+  }
+  return std::nullopt;
+}
+
 // A question about the server's health that comes from no web page. The answer needs no key and reveals nothing
 // of the server's work, so it does not matter by which name the probe knows the server.
 bool is_open_probe(const HttpHead& head) {
@@ -351,7 +358,9 @@ Route HttpRouter::answer_own(const HttpHead& head, Readiness readiness) const {
 
 // A browser asks before it sends what a page's form could not.
 HttpAnswer HttpRouter::preflight(const HttpHead& head, std::string_view path) const {
-  std::string allowed = is_own_path(path) ? "GET, HEAD" : endpoints_.methods_at(path);
+  std::string allowed = is_own_path(path)       ? "GET, HEAD"
+                        : adapter_form_at(path) ? "POST"
+                                                : endpoints_.methods_at(path);
   // A preflight has no key, so it does not hear what is at the path.
   if (gate_.has_keys()) allowed = "GET, HEAD, POST, PUT, PATCH, DELETE";
   HttpAnswer answer{204, "", {{"Access-Control-Allow-Methods", allowed}}};
@@ -367,12 +376,25 @@ bool HttpRouter::is_preflight(const HttpHead& head) const {
          is_allowed_origin(head.origins.front());
 }
 
+Route HttpRouter::decide_adapters(AdapterForm form, const HttpHead& head,
+                                  const service::PrincipalHandle& caller, Readiness readiness) {
+  if (head.method != "POST") return wrong_method(head, path_of(head), "POST");
+  if (const auto denied = denied_to(*caller, service::Right::LoadAdapters)) {
+    return refusal_for({head.target, head.request_id}, 403, denied->code(),
+                       std::string(denied->message()));
+  }
+  if (std::optional<HttpAnswer> refused = refusal_when(readiness)) return *std::move(refused);
+  return ToAdapters{form, caller};
+}
+
 Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHandle& caller,
                               Readiness readiness) const {
   const std::string_view path = path_of(head);
   const std::string allowed = endpoints_.methods_at(path);
-  const bool is_there = is_own_path(path) || !allowed.empty();
+  const std::optional<AdapterForm> form = adapter_form_at(path);
+  const bool is_there = is_own_path(path) || form || !allowed.empty();
   if (is_preflight(head) && is_there) return preflight(head, path);
+  if (form) return decide_adapters(*form, head, caller, readiness);
   if (is_own_path(path)) {
     if (path == "/metrics") {
       if (const auto denied = denied_to(*caller, service::Right::Operate)) {
@@ -392,7 +414,9 @@ Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHand
   if (!allowed.empty()) return wrong_method(head, path, allowed);
   // Endpoints come with the model.
   if (readiness == Readiness::Loading) return *refusal_when(readiness);
-  std::string known = "/, /health, /health/live, /health/ready and /metrics, and a WebSocket at /";
+  std::string known =
+      "/, /health, /health/live, /health/ready, /metrics, /v1/load_lora_adapter and "
+      "/v1/unload_lora_adapter, and a WebSocket at /";
   std::size_t told_count = 0;
   for (const EndpointRule& each : endpoints_.rules()) {
     if (++told_count > kToldEndpointCountMax) {

@@ -83,14 +83,25 @@ struct ToEndpoint {
   service::PrincipalHandle caller;
 };
 
+// POST /v1/load_lora_adapter and /v1/unload_lora_adapter, which the server itself answers
+// (adapter_forms.h).
+enum class AdapterForm : std::uint8_t { Load, Unload };
+struct ToAdapters {
+  AdapterForm form{};
+  service::PrincipalHandle caller;
+};
+
 struct ToMetrics {};  // The engine knows the figures.
 
-using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint, ToMetrics>;
+using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint, ToAdapters, ToMetrics>;
 
 struct Decision {
   Route route;
   service::PrincipalHandle key_holder = {};  // Null: the request has shown no known key.
 };
+
+inline constexpr std::string_view kAdapterPaths[] = {"/v1/load_lora_adapter",
+                                                     "/v1/unload_lora_adapter"};
 
 // Where a server answers for its health.
 inline constexpr std::size_t kHealthPathCount = 3;
@@ -142,6 +153,8 @@ class HttpRouter {
                    Readiness readiness) const;
   Route decide_path(const HttpHead& head, const service::PrincipalHandle& caller,
                     Readiness readiness) const;
+  static Route decide_adapters(AdapterForm form, const HttpHead& head,
+                               const service::PrincipalHandle& caller, Readiness readiness);
 
   const Endpoint listens_;
   const EndpointTable endpoints_;

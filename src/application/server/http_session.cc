@@ -117,6 +117,8 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void follow(const Route& route);
   bool begin_at_engine();
   void begin_endpoint(const ToEndpoint& endpoint);
+  void begin_adapters(const ToAdapters& adapters);
+  void begin_request(HttpRequest request);
   void begin_metrics();
   bool begin_decoding();
   std::variant<MoreNeeded, BodyPart, HttpProblem> read_part();
@@ -309,6 +311,9 @@ void HttpSession::follow(const Route& route) {
   } else if (const auto* endpoint = std::get_if<ToEndpoint>(&route)) {
     connection_->tenant = endpoint->caller->tenant;
     begin_endpoint(*endpoint);
+  } else if (const auto* adapters = std::get_if<ToAdapters>(&route)) {
+    connection_->tenant = adapters->caller->tenant;
+    begin_adapters(*adapters);
   } else if (std::holds_alternative<ToMetrics>(route)) {
     begin_metrics();
   } else if (reader_.has_bytes()) {
@@ -383,11 +388,24 @@ std::variant<MoreNeeded, BodyPart, HttpProblem> HttpSession::read_part() {
 
 void HttpSession::begin_endpoint(const ToEndpoint& endpoint) {
   if (endpoint.rule->decodes_bodies && head_.has_body && !begin_decoding()) return;
-  if (!begin_at_engine()) return;
-  may_keep_ = head_.keeps_alive;
   HttpRequest request;
   request.rule = endpoint.rule;
   request.caller = endpoint.caller;
+  begin_request(std::move(request));
+}
+
+void HttpSession::begin_adapters(const ToAdapters& adapters) {
+  if (head_.has_body && !begin_decoding()) return;
+  HttpRequest request;
+  request.form = adapters.form;
+  request.caller = adapters.caller;
+  begin_request(std::move(request));
+}
+
+// With the first part of the body, if that came with the head.
+void HttpSession::begin_request(HttpRequest request) {
+  if (!begin_at_engine()) return;
+  may_keep_ = head_.keeps_alive;
   request.method = head_.method;
   request.target = head_.target;
   request.lines = head_.lines;

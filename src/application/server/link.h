@@ -7,10 +7,11 @@
 //              for it (SocketLimits::pending_*), and the slot is taken until the engine's answer to
 //              it, Parked or a reply, was taken out of `frames`. Gone has a slot of its own.
 //   frames     so answers have the slots of their requests, and replies to what was parked those
-//              that ServiceLimits::waiting_request_count_max counts, or to a part of a file, the
-//              one of its instance. An event is pushed only while its connection has less than
-//              unwritten_bytes_max not taken, and is charged at least kFrameOverheadBytes. An HttpAsk
-//              has the slot of its connection, which answers it before there is another.
+//              that ServiceLimits::waiting_request_count_max and loading_adapter_count_max count,
+//              or to a part of a file, the one of its instance. An event is pushed only while its
+//              connection has less than unwritten_bytes_max not taken, and is charged at least
+//              kFrameOverheadBytes. An HttpAsk has the slot of its connection, which answers it
+//              before there is another.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "application/server/adapter_loader.h"
 #include "application/server/connection_table.h"
 #include "application/server/http_router.h"
 #include "application/server/server_limits.h"
@@ -59,9 +61,17 @@ struct ProgramBytes {
   std::vector<std::byte> wasm;
 };
 
+// An adapter whose parts are complete, and have the digest that they should have.
+struct UploadedAdapter {
+  std::uint64_t id = 0;  // Of the request with the last part.
+  std::string name;
+  AdapterBytes files;
+};
+
 // A request to an endpoint, with the first part of its body if that came with the head.
 struct HttpRequest {
   const EndpointRule* rule = nullptr;  // Of the router, which outlives the link.
+  std::optional<AdapterForm> form;     // The server itself answers, and there is no rule.
   service::PrincipalHandle caller;
   std::string method;
   std::string target;
@@ -83,7 +93,9 @@ struct Gone {};  // The last word of a connection; the engine answers with Forge
 
 struct Inbound {
   ConnectionHandle connection;
-  std::variant<wire::Request, ProgramBytes, HttpRequest, HttpBodyPart, MetricsRequest, Gone> body;
+  std::variant<wire::Request, ProgramBytes, UploadedAdapter, HttpRequest, HttpBodyPart,
+               MetricsRequest, Gone>
+      body;
   std::uint64_t bytes = 0;  // That count as pending.
 };
 
@@ -130,7 +142,7 @@ class Link {
                  limits.connection_count_max),
         frames(limits.pending_request_count_total_max + 3 * connections(limits) +
                limits.connection_count_max + service.waiting_request_count_max +
-               instance_count_max +
+               service.loading_adapter_count_max + instance_count_max +
                connections(limits) * (limits.unwritten_bytes_max / kFrameOverheadBytes + 1) +
                kControlCountMax) {}
 
@@ -150,6 +162,8 @@ class Link {
   std::atomic<bool> are_several_tenants{false};
   std::atomic<std::uint64_t> engine_turn_ns{0};  // When its loop began its last turn, on `clock`.
   const Clock* clock = nullptr;                  // Null: no engine is there yet.
+  // What clients may add to; any thread. Null: no model takes adapters.
+  control::AdapterCatalog* adapters = nullptr;
 
  private:
   static constexpr std::size_t kControlCountMax = 8;  // Drain and Broadcasts.

@@ -1,7 +1,8 @@
 #pragma once
 // LogEvent is one thing that happened to a server, for its operator: a name and fields for programs that
 // read logs, and a text for people. Neither holds what a client sent or a program wrote, except for the
-// lines of the log that a program has.
+// lines of the log that a program has, and names of adapters, which check_adapter_name() has
+// passed.
 //
 // docs/operate/README.md lists the names and their fields.
 #include <cstdint>

@@ -124,6 +124,18 @@ void add_model_work(MetricsText& page, const control::ControlStatistics& control
   page.seconds({}, control.scheduler_ns);
 }
 
+void add_adapters(MetricsText& page, const AdapterFigures& adapters) {
+  page.gauge("quire_adapters", "Adapters that are loaded, or were removed and are still in use.",
+             adapters.use.count);
+  page.gauge("quire_adapter_bytes", "Memory of these adapters.", adapters.use.bytes);
+  page.family("quire_adapter_loads_total", "counter",
+              "Adapters that clients added while the server ran, by outcome: loaded, refused.");
+  page.sample({{"outcome", "loaded"}}, adapters.loaded_count);
+  page.sample({{"outcome", "refused"}}, adapters.refused_count);
+  page.counter("quire_adapter_removals_total", "Adapters that clients removed.",
+               adapters.removed_count);
+}
+
 // By the text of the rule, the first ones by name, and the sum of the others.
 std::map<std::string, EndpointFigures::Counts> labeled(const EndpointFigures& endpoints) {
   std::map<std::string, const EndpointFigures::Counts*> by_text;
@@ -169,6 +181,8 @@ struct TenantFamily {
 constexpr TenantFamily kTenantFamilies[] = {
     {"instance_count_max", "quire_tenant_instances", "gauge", "Instances of the tenant now."},
     {"page_count_max", "quire_tenant_kv_pages", "gauge", "KV pages that the tenant holds."},
+    {"adapter_count_max", "quire_tenant_adapters", "gauge", "Adapters of the tenant."},
+    {"adapter_bytes_max", "quire_tenant_adapter_bytes", "gauge", "Memory of these adapters."},
     {"memory_bytes", "quire_tenant_memory_bytes", "gauge", "Memory of the tenant's instances."},
     {"token_count", "quire_tenant_tokens_total", "counter",
      "Tokens that the tenant's programs asked for, as token_count_max counts them."},
@@ -222,6 +236,7 @@ std::string metrics_page(const ServerSnapshot& snapshot, const EndpointFigures& 
   add_about(page, snapshot);
   add_requests(page, snapshot, runs);
   add_model_work(page, snapshot.control, histograms);
+  add_adapters(page, snapshot.adapters);
   add_endpoints(page, snapshot.requests, endpoints);
   add_tenants(page, snapshot.usage->tenants);
   return page.take();

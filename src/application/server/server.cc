@@ -20,9 +20,11 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
                 .random = parts.random,
                 .tell = parts.tell,
                 .tells_requests = parts.tells_requests,
-                .log_lines_dropped = parts.log_lines_dropped},
+                .log_lines_dropped = parts.log_lines_dropped,
+                .adapters = parts.adapters},
                options.sockets, options.service) {
   link_.clock = &parts.clock;
+  link_.adapters = parts.adapters.catalog;
   if (options.keys) {
     keys_ = std::make_unique<access::KeyHolder>(*options.keys);
     link_.have_keys_several_tenants = options.keys->has_several_tenants();

@@ -46,6 +46,7 @@ struct ServerParts {
   TellOperator tell;
   bool tells_requests = false;  // As of GatewayParts.
   std::function<std::uint64_t()> log_lines_dropped = {};
+  ClientAdapters adapters = {};
 };
 
 class Server {

@@ -71,6 +71,9 @@ struct ServiceLimits {
   std::uint64_t waiting_request_bytes_max = default_of<ServerLimit::WaitingRequestBytesMax>();
   // Of programs, the operator's names included.
   std::uint32_t program_name_count_max = default_of<ServerLimit::ProgramNameCountMax>();
+  // The limits on adapters that wait to be read, and on their bytes.
+  std::uint32_t loading_adapter_count_max = default_of<ServerLimit::LoadingAdapterCountMax>();
+  std::uint64_t loading_adapter_bytes_max = default_of<ServerLimit::LoadingAdapterBytesMax>();
   lifecycle::InstanceLimits instance = {};  // What a launch gets, and at most.
   TenantInstances tenant_instances = {};
   access::TenantRateLimits tenant_rates = {};

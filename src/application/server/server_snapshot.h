@@ -8,6 +8,7 @@
 
 #include "application/lifecycle/run_figures.h"
 #include "application/lifecycle/usage.h"
+#include "application/server/adapter_desk.h"
 #include "application/server/gateway_parts.h"
 #include "control/api/control_port.h"
 
@@ -28,6 +29,7 @@ struct ServerSnapshot {
   RequestCounts requests;
   std::uint64_t log_lines_dropped = 0;
   control::ControlStatistics control;
+  AdapterFigures adapters;
   std::optional<lifecycle::Usage> usage;  // Where it was asked for: it walks all instances.
 };
 

@@ -55,6 +55,7 @@ namespace {
 void add_figures_of_all(const ServerSnapshot& snapshot, service::StatusDetail& detail) {
   const RequestCounts& requests = snapshot.requests;
   const control::ControlStatistics& control = snapshot.control;
+  const AdapterFigures& adapters = snapshot.adapters;
   const service::Figures more = {{"request_count", {requests.launched, {}}},
                                  {"request_open_count", {requests.open, {}}},
                                  {"request_refused_count", {requests.refused, {}}},
@@ -66,7 +67,12 @@ void add_figures_of_all(const ServerSnapshot& snapshot, service::StatusDetail& d
                                  {"scheduler_ns", {control.scheduler_ns, {}}},
                                  {"cold_page_count", {control.page_count_cold, {}}},
                                  {"suspension_count", {control.suspension_count, {}}},
-                                 {"lost_token_count", {control.lost_token_count, {}}}};
+                                 {"lost_token_count", {control.lost_token_count, {}}},
+                                 {"adapter_count", {adapters.use.count, {}}},
+                                 {"adapter_bytes", {adapters.use.bytes, {}}},
+                                 {"adapter_loaded_count", {adapters.loaded_count, {}}},
+                                 {"adapter_refused_count", {adapters.refused_count, {}}},
+                                 {"adapter_removed_count", {adapters.removed_count, {}}}};
   detail.figures.insert(more.begin(), more.end());
 }
 

@@ -21,10 +21,11 @@ void UploadBuffer::give_way() {
 Result<void> UploadBuffer::begin(const wire::Upload& part) {
   drop();
   gave_way_ = false;
-  if (part.program_bytes > program_bytes_max_) {
-    return Error(ErrorCode::TooLarge,
-                 "program_bytes_max: a program of " + std::to_string(part.program_bytes) +
-                     " bytes, the limit is " + std::to_string(program_bytes_max_));
+  if (part.program_bytes > limit_.bytes_max) {
+    return Error(ErrorCode::TooLarge, std::string(limit_.name) + ": " + limit_.of + " of " +
+                                          std::to_string(part.program_bytes) +
+                                          " bytes, the limit is " +
+                                          std::to_string(limit_.bytes_max));
   }
   digest_ = part.program;
   program_bytes_ = part.program_bytes;
@@ -50,11 +51,10 @@ Result<void> UploadBuffer::append(std::span<const std::byte> bytes, Time now) {
 // Of a part that does not continue.
 Error UploadBuffer::refusal(const wire::Upload& part) const {
   if (gave_way_ && part.offset != 0) {
-    return Error(ErrorCode::InvalidArgument,
-                 "upload_bytes_total_max: the upload got no part for longest and gave way to "
-                 "another, because "
-                 "the tenant had more than its share or no part came for a while; begin it anew at "
-                 "offset 0");
+    return Error(
+        ErrorCode::InvalidArgument,
+        "upload_bytes_total_max: the upload gave way to another one: the tenant had more than "
+        "its share, or no part came for a while. Begin it anew at offset 0");
   }
   if (program_bytes_ == 0 && part.offset != 0) {
     return Error(ErrorCode::InvalidArgument,

@@ -1,12 +1,12 @@
 #pragma once
-// UploadBuffer puts one program together from the parts that a connection sends, in order, and
-// hashes them as they come.
+// UploadBuffer puts one program, or one adapter, together from the parts that a connection sends,
+// in order, and hashes them as they come.
 //
 // Owns     the bytes that have come, charged to the tenant's share of what all connections may hold (shared_bytes.h).
 //          It may have to give way to others.
 // Thread   io thread only.
 // Errors   InvalidArgument for a part that does not continue, or bytes of another digest; TooLarge
-//          for a program over the limit; QuotaExceeded when the tenant's share is used up.
+//          for one over the limit; QuotaExceeded when the tenant's share is used up.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -22,9 +22,14 @@ namespace quire::server {
 class UploadBuffer final : private SharedBytes::Holder {
  public:
   using Time = SharedBytes::Time;
+  struct Limit {
+    const char* name;
+    const char* of;  // "a program".
+    std::uint64_t bytes_max;
+  };
 
-  UploadBuffer(SharedBytes& all, control::TenantId tenant, std::uint64_t program_bytes_max)
-      : Holder(all, tenant), program_bytes_max_(program_bytes_max) {}
+  UploadBuffer(SharedBytes& all, control::TenantId tenant, const Limit& limit)
+      : Holder(all, tenant), limit_(limit) {}
 
   // The program once its last part is here; a part at offset 0 begins anew. What fails is dropped.
   Result<std::optional<std::vector<std::byte>>> add(const wire::Upload& part, Time now);
@@ -37,7 +42,7 @@ class UploadBuffer final : private SharedBytes::Holder {
   void drop();
   void give_way() override;
 
-  const std::uint64_t program_bytes_max_;
+  const Limit limit_;
   Digest digest_{};
   std::uint64_t program_bytes_ = 0;  // In all; 0: none is under way.
   bool gave_way_ = false;            // Since the last one began.

@@ -20,11 +20,11 @@ class Uploads : public testing::Test {
   }
 
   static constexpr control::TenantId kTenant{7};
-  static constexpr std::uint64_t kProgramBytesMax = 100;
+  static constexpr UploadBuffer::Limit kLimit{"program_bytes_max", "a program", 100};
 
   SharedBytes all{{150, std::chrono::milliseconds(60'000)}};
   UploadBuffer::Time now{};
-  UploadBuffer buffer{all, kTenant, kProgramBytesMax};
+  UploadBuffer buffer{all, kTenant, kLimit};
   const std::string whole = "0123456789";
 };
 
@@ -66,7 +66,7 @@ TEST_F(Uploads, BytesOfAnotherDigestAreRefusedWithBoth) {
 
 TEST_F(Uploads, SizesAreBoundedAloneAndTogether) {
   EXPECT_EQ(refusal(part(std::string(101, 'x'), 0, 1)), ErrorCode::TooLarge);
-  UploadBuffer other(all, kTenant, kProgramBytesMax);
+  UploadBuffer other(all, kTenant, kLimit);
   ASSERT_TRUE(other.add(part(std::string(100, 'x'), 0, 99), now).ok());
   ASSERT_TRUE(buffer.add(part(std::string(60, 'y'), 0, 50), now).ok())
       << "what was announced is not charged";
@@ -83,8 +83,8 @@ TEST_F(Uploads, SizesAreBoundedAloneAndTogether) {
 }
 
 TEST_F(Uploads, WhoSendsNoMorePartsGivesWayToOthersOfItsTenantAndIsToldSo) {
-  UploadBuffer idle(all, kTenant, kProgramBytesMax);
-  UploadBuffer busy(all, kTenant, kProgramBytesMax);
+  UploadBuffer idle(all, kTenant, kLimit);
+  UploadBuffer busy(all, kTenant, kLimit);
   ASSERT_TRUE(idle.add(part(std::string(80, 'i'), 0, 79), now).ok());
   ASSERT_TRUE(busy.add(part(std::string(80, 'b'), 0, 70), now).ok());
   now += std::chrono::milliseconds(50'000);
@@ -105,16 +105,16 @@ TEST_F(Uploads, OneThatAnnouncedMuchTakesNothingFromAnotherTenant) {
   all.set_several(true);
   std::vector<std::unique_ptr<UploadBuffer>> announced;
   for (int each = 0; each < 20; ++each) {
-    announced.push_back(std::make_unique<UploadBuffer>(all, kTenant, kProgramBytesMax));
+    announced.push_back(std::make_unique<UploadBuffer>(all, kTenant, kLimit));
     ASSERT_TRUE(announced.back()->add(part(std::string(100, 'x'), 0, 3), now).ok());
   }
-  UploadBuffer other(all, control::TenantId{8}, kProgramBytesMax);
+  UploadBuffer other(all, control::TenantId{8}, kLimit);
   EXPECT_TRUE(other.add(part(std::string(40, 'y'), 0, 40), now).value().has_value());
 }
 
 TEST_F(Uploads, AConnectionThatEndsGivesItsBudgetBack) {
   {
-    UploadBuffer other(all, kTenant, kProgramBytesMax);
+    UploadBuffer other(all, kTenant, kLimit);
     ASSERT_TRUE(other.add(part(whole, 0, 4), now).ok());
     EXPECT_EQ(all.held_bytes(), 4u);
   }

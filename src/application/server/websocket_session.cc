@@ -38,7 +38,7 @@ class WebSocketSession final : public Session,
         connection_(std::move(connection)),
         stream_(std::move(stream)),
         request_(std::move(request)),
-        upload_(host.uploads, connection_->tenant, host.limits.program_bytes_max),
+        uploads_(host, connection_->tenant),
         partial_frame_(*this) {}
 
   void start() override;
@@ -96,12 +96,25 @@ class WebSocketSession final : public Session,
   void refuse(std::uint64_t id, const Error& error,
               std::optional<std::uint64_t> retry_after_ms = std::nullopt);
   void take_request(wire::Request request, std::uint64_t bytes);
+  bool take_program_part(std::uint64_t id, const wire::Upload& part, Inbound& inbound);
+  bool take_adapter_part(std::uint64_t id, wire::UploadAdapter& part, Inbound& inbound);
+  Result<void> check_adapter(const wire::UploadAdapter& part) const;
   void write_next();
   void hold_back(bool is_held);
   void written(ErrorCodeOf error);
   void close_after_writes(websocket::close_code code, const std::string& reason);
   void close();
   bool must_pause() const;
+
+  struct Uploads {
+    Uploads(SessionHost& host, control::TenantId tenant)
+        : program(host.uploads, tenant,
+                  {"program_bytes_max", "a program", host.limits.program_bytes_max}),
+          adapter(host.uploads, tenant,
+                  {"upload_bytes_total_max", "an adapter", host.limits.upload_bytes_total_max}) {}
+    UploadBuffer program;
+    UploadBuffer adapter;
+  };
 
   // A frame of which the end is missing.
   class PartialFrame final : public SharedBytes::Holder {
@@ -129,7 +142,7 @@ class WebSocketSession final : public Session,
   websocket::stream<ConnectionStream, false> stream_;
   std::optional<UpgradeRequest> request_;  // Until it was answered.
   beast::flat_buffer buffer_;
-  UploadBuffer upload_;
+  Uploads uploads_;
   PartialFrame partial_frame_;
   std::deque<Item> queue_;
   std::uint64_t charged_bytes_ = 0;  // Of the frames in the queue, by the engine.
@@ -254,25 +267,9 @@ void WebSocketSession::refuse(std::uint64_t id, const Error& error,
 void WebSocketSession::take_request(wire::Request request, std::uint64_t bytes) {
   Inbound inbound{connection_, {}, bytes};
   if (const auto* part = std::get_if<wire::Upload>(&request.body)) {
-    // Before the bytes take room.
-    if (const auto denied = denied_to(*connection_->caller, service::Right::Upload)) {
-      refuse(request.id, *denied);
-      return;
-    }
-    auto program = upload_.add(*part, std::chrono::steady_clock::now());
-    if (!program.ok()) {
-      const bool is_full = program.error().code() == ErrorCode::QuotaExceeded;
-      refuse(request.id, program.error(), is_full ? std::optional(kFullRetryMs) : std::nullopt);
-      return;
-    }
-    if (!program.value()) {
-      write(wire::Reply{request.id, wire::ProgramReply{part->program, wire::ProgramState::Partial,
-                                                       upload_.received_bytes()}},
-            0);
-      return;
-    }
-    inbound.body = ProgramBytes{request.id, part->program, *std::move(program.value())};
-    inbound.bytes = part->program_bytes;
+    if (!take_program_part(request.id, *part, inbound)) return;
+  } else if (auto* adapter = std::get_if<wire::UploadAdapter>(&request.body)) {
+    if (!take_adapter_part(request.id, *adapter, inbound)) return;
   } else {
     inbound.body = std::move(request);
   }
@@ -280,6 +277,73 @@ void WebSocketSession::take_request(wire::Request request, std::uint64_t bytes) 
   pending_bytes_ += inbound.bytes;
   is_known_to_engine_ = true;
   host_.send(std::move(inbound));
+}
+
+// True once the program is complete; else there was a reply.
+bool WebSocketSession::take_program_part(std::uint64_t id, const wire::Upload& part,
+                                         Inbound& inbound) {
+  // Before the bytes take room.
+  if (const auto denied = denied_to(*connection_->caller, service::Right::Upload)) {
+    refuse(id, *denied);
+    return false;
+  }
+  auto program = uploads_.program.add(part, std::chrono::steady_clock::now());
+  if (!program.ok()) {
+    const bool is_full = program.error().code() == ErrorCode::QuotaExceeded;
+    refuse(id, program.error(), is_full ? std::optional(kFullRetryMs) : std::nullopt);
+    return false;
+  }
+  if (!program.value()) {
+    write(wire::Reply{id, wire::ProgramReply{part.program, wire::ProgramState::Partial,
+                                             uploads_.program.received_bytes()}},
+          0);
+    return false;
+  }
+  inbound.body = ProgramBytes{id, part.program, *std::move(program.value())};
+  inbound.bytes = part.program_bytes;
+  return true;
+}
+
+// Whether the adapter may come at all, before its bytes take room.
+Result<void> WebSocketSession::check_adapter(const wire::UploadAdapter& part) const {
+  // The header of a file takes no memory once it is read.
+  constexpr std::uint64_t kHeaderBytes = 1u << 20;
+  const service::Principal& caller = *connection_->caller;
+  if (const auto denied = denied_to(caller, service::Right::LoadAdapters)) return denied->copy();
+  if (host_.link.adapters == nullptr) {
+    return Error(ErrorCode::NotSupported, "no model of this server takes adapters");
+  }
+  if (part.offset > 0) return {};
+  const bool is_servers = service::may(caller, service::Right::Operate);
+  std::uint64_t bytes = 0;
+  for (const wire::AdapterFile& each : part.files) bytes = std::max(bytes, each.bytes);
+  return host_.link.adapters->check_room(is_servers ? std::nullopt : std::optional(caller.tenant),
+                                         part.name.substr(part.name.rfind(':') + 1),
+                                         bytes - std::min(bytes, kHeaderBytes));
+}
+
+bool WebSocketSession::take_adapter_part(std::uint64_t id, wire::UploadAdapter& part,
+                                         Inbound& inbound) {
+  if (const Result<void> checked = check_adapter(part); !checked.ok()) {
+    refuse(id, checked.error());
+    return false;
+  }
+  const std::uint64_t total = wire::total_bytes(part.files);
+  auto bytes = uploads_.adapter.add({part.digest, total, part.offset, std::move(part.bytes)},
+                                    std::chrono::steady_clock::now());
+  if (!bytes.ok()) {
+    const bool is_full = bytes.error().code() == ErrorCode::QuotaExceeded;
+    refuse(id, bytes.error(), is_full ? std::optional(kFullRetryMs) : std::nullopt);
+    return false;
+  }
+  if (!bytes.value()) {
+    write(wire::Reply{id, wire::Done{}}, 0);
+    return false;
+  }
+  inbound.body =
+      UploadedAdapter{id, std::move(part.name), {std::move(part.files), *std::move(bytes.value())}};
+  inbound.bytes = total;
+  return true;
 }
 
 // ---- Writing.

@@ -19,7 +19,10 @@ void AdapterRegistry::set_quota(TenantId tenant, const AdapterQuota& quota) {
   const std::lock_guard lock(mutex_);
   if (quota.count_max) counts_.set_share(tenant, *quota.count_max);
   if (quota.bytes_max) bytes_.set_share(tenant, *quota.bytes_max);
-  if (quota.rank_max) rank_max_[tenant] = *quota.rank_max;
+  AdapterQuota& known = quotas_[tenant];
+  if (quota.count_max) known.count_max = quota.count_max;
+  if (quota.bytes_max) known.bytes_max = quota.bytes_max;
+  if (quota.rank_max) known.rank_max = quota.rank_max;
 }
 
 void AdapterRegistry::set_several(bool are_several) {
@@ -45,15 +48,13 @@ const AdapterRegistry::Entry* AdapterRegistry::find_name(TenantId tenant, ModelI
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-Error AdapterRegistry::unknown(std::optional<TenantId> tenant, ModelIndex model,
-                               const std::string& name) const {
-  std::string known;
-  for (const AdapterDescription& each : list_locked(tenant, model)) {
-    known += (known.empty() ? "" : ", ") + each.name;
-  }
+Error AdapterRegistry::unknown(ModelIndex model, const std::string& name,
+                               const std::vector<AdapterDescription>& known) const {
+  std::string names;
+  for (const AdapterDescription& each : known) names += (names.empty() ? "" : ", ") + each.name;
   return Error(ErrorCode::NotFound, "model " + models_.at(static_cast<std::size_t>(model)).name +
                                         " has no adapter named " + in_quotes(name) +
-                                        (known.empty() ? "; it has none" : "; it has: " + known));
+                                        (names.empty() ? "; it has none" : "; it has: " + names));
 }
 
 Result<AdapterSetRef> AdapterRegistry::choose(TenantId tenant, ModelIndex model,
@@ -64,7 +65,7 @@ Result<AdapterSetRef> AdapterRegistry::choose(TenantId tenant, ModelIndex model,
     const std::lock_guard lock(mutex_);
     for (const AdapterChoice& choice : choices) {
       const Entry* entry = find_name(tenant, model, choice.name);
-      if (entry == nullptr) return unknown(tenant, model, choice.name);
+      if (entry == nullptr) return unknown(model, choice.name, list_locked(tenant, model));
       if (choices.size() == 1 && choice.scale == 1.0f) return entry->alone;
       chosen.push_back({.name = choice.name, .adapter = entry->adapter, .scale = choice.scale});
     }
@@ -127,19 +128,45 @@ void AdapterRegistry::sweep() {
   });
 }
 
+Result<void> AdapterRegistry::check_count(TenantId tenant, const std::string& name) const {
+  if (counts_.may_take(tenant, 1)) return {};
+  return Error(ErrorCode::QuotaExceeded,
+               "adapter_count_max: adapter " + name + ": " +
+                   std::to_string(counts_.count_of(tenant)) +
+                   " adapters of the tenant are loaded or in use, and it may have " +
+                   std::to_string(counts_.share_of(tenant)) + "; remove one");
+}
+
+Result<void> AdapterRegistry::check_bytes(TenantId tenant, const std::string& name,
+                                          std::uint64_t bytes) const {
+  if (bytes_.may_take(tenant, bytes)) return {};
+  return Error(ErrorCode::QuotaExceeded,
+               "adapter_bytes_max: adapter " + name + " takes " + std::to_string(bytes) +
+                   " bytes; " + std::to_string(bytes_.count_of(tenant)) +
+                   " of the tenant's are taken, and it may have " +
+                   std::to_string(bytes_.share_of(tenant)) + "; remove one");
+}
+
+Result<void> AdapterRegistry::check_room(std::optional<TenantId> tenant, const std::string& name,
+                                         std::uint64_t bytes) {
+  TRY(check_adapter_name(name));
+  if (!tenant) return {};
+  const std::lock_guard lock(mutex_);
+  sweep();
+  TRY(check_count(*tenant, name));
+  return check_bytes(*tenant, name, bytes);
+}
+
 // A place for one more, and what it may be.
 Result<inference::AdapterLimits> AdapterRegistry::begin(const Key& key) {
   inference::AdapterLimits limits{.rank_max = options_.rank_max, .bytes_max = options_.bytes_max};
   if (!key.tenant) return limits;
   sweep();
-  if (!counts_.may_take(*key.tenant, 1)) {
-    return Error(ErrorCode::QuotaExceeded,
-                 "adapter " + key.name + ": " + std::to_string(counts_.count_of(*key.tenant)) +
-                     " adapters of the tenant are loaded, and it may have " +
-                     std::to_string(counts_.share_of(*key.tenant)) + "; remove one");
+  TRY(check_count(*key.tenant, key.name));
+  const auto quota = quotas_.find(*key.tenant);
+  if (quota != quotas_.end()) {
+    limits.rank_max = std::min(limits.rank_max, quota->second.rank_max.value_or(limits.rank_max));
   }
-  const auto rank = rank_max_.find(*key.tenant);
-  if (rank != rank_max_.end()) limits.rank_max = std::min(limits.rank_max, rank->second);
   const std::uint64_t share = bytes_.share_of(*key.tenant);
   limits.bytes_max = share - std::min(share, bytes_.count_of(*key.tenant));
   counts_.take(*key.tenant, 1);
@@ -160,13 +187,7 @@ Result<AdapterDescription> AdapterRegistry::finish(
                      "); remove it first, or give this one another name");
   }
   const std::uint64_t bytes = adapter->bytes();
-  if (key.tenant && !bytes_.may_take(*key.tenant, bytes)) {
-    return Error(ErrorCode::QuotaExceeded,
-                 "adapter " + key.name + " takes " + std::to_string(bytes) + " bytes; " +
-                     std::to_string(bytes_.count_of(*key.tenant)) +
-                     " of the tenant's are taken, and it may have " +
-                     std::to_string(bytes_.share_of(*key.tenant)) + "; remove one");
-  }
+  if (key.tenant) TRY(check_bytes(*key.tenant, key.name, bytes));
   AdapterSetRef alone =
       TRY(make_adapter_set({{.name = key.name, .adapter = adapter, .scale = 1.0f}}));
   take(key.tenant, 1, bytes);
@@ -219,7 +240,14 @@ Result<void> AdapterRegistry::remove(std::optional<TenantId> tenant, ModelIndex 
   TRY(reader_of(model));
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find({model, tenant, name});
-  if (found == entries_.end()) return unknown(tenant, model, name);
+  if (found == entries_.end()) {
+    std::vector<AdapterDescription> own = list_locked(tenant, model);
+    std::erase_if(own, [&](const AdapterDescription& each) { return each.tenant != tenant; });
+    if (!entries_.contains({model, std::nullopt, name})) return unknown(model, name, own);
+    return Error(ErrorCode::NotFound, "adapter " + name +
+                                          " is the server's; only a key that may operate removes "
+                                          "it");
+  }
   const std::uint64_t bytes = found->second.adapter->bytes();
   leaving_.push_back({tenant, found->second.adapter, bytes});
   entries_.erase(found);
@@ -235,6 +263,32 @@ std::shared_ptr<const inference::Adapter> AdapterRegistry::find(TenantId tenant,
     if (key.model == model && may_use && entry.adapter->digest() == digest) return entry.adapter;
   }
   return nullptr;
+}
+
+AdapterUse AdapterRegistry::use() const {
+  const std::lock_guard lock(mutex_);
+  AdapterUse use;
+  for (const auto& [key, entry] : entries_) {
+    ++use.count;
+    use.bytes += entry.adapter->bytes();
+  }
+  for (const Leaving& each : leaving_) {
+    if (each.adapter.expired()) continue;
+    ++use.count;
+    use.bytes += each.bytes;
+  }
+  return use;
+}
+
+AdapterUse AdapterRegistry::use_of(TenantId tenant) const {
+  const std::lock_guard lock(mutex_);
+  return {counts_.count_of(tenant), bytes_.count_of(tenant)};
+}
+
+AdapterQuota AdapterRegistry::quota_of(TenantId tenant) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = quotas_.find(tenant);
+  return found == quotas_.end() ? AdapterQuota{} : found->second;
 }
 
 void AdapterRegistry::verify() const {

@@ -45,9 +45,8 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
 
   // The operator's word on one tenant.
   void set_quota(TenantId tenant, const AdapterQuota& quota);
-  // Whether more than one tenant is known; true until this is called.
-  void set_several(bool are_several);
 
+  void set_several(bool are_several) override;
   bool is_open(ModelIndex model) const override;
   Result<AdapterSetRef> choose(TenantId tenant, ModelIndex model,
                                const std::vector<AdapterChoice>& choices) const override;
@@ -57,8 +56,13 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
                                  const std::string& name, const AdapterPath& path) override;
   Result<AdapterDescription> add(std::optional<TenantId> tenant, ModelIndex model,
                                  const std::string& name, AdapterUpload upload) override;
+  Result<void> check_room(std::optional<TenantId> tenant, const std::string& name,
+                          std::uint64_t bytes) override;
   Result<void> remove(std::optional<TenantId> tenant, ModelIndex model,
                       const std::string& name) override;
+  AdapterUse use() const override;
+  AdapterUse use_of(TenantId tenant) const override;
+  AdapterQuota quota_of(TenantId tenant) const override;
   std::shared_ptr<const inference::Adapter> find(TenantId tenant, ModelIndex model,
                                                  const Digest& digest) const override;
   void verify() const;
@@ -94,7 +98,10 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
   void give(std::optional<TenantId> tenant, std::uint64_t count, std::uint64_t bytes);
   void sweep();
   const Entry* find_name(TenantId tenant, ModelIndex model, const std::string& name) const;
-  Error unknown(std::optional<TenantId> tenant, ModelIndex model, const std::string& name) const;
+  Error unknown(ModelIndex model, const std::string& name,
+                const std::vector<AdapterDescription>& known) const;
+  Result<void> check_count(TenantId tenant, const std::string& name) const;
+  Result<void> check_bytes(TenantId tenant, const std::string& name, std::uint64_t bytes) const;
   AdapterDescription describe(const Key& key, const Entry& entry) const;
   std::vector<AdapterDescription> list_locked(std::optional<TenantId> tenant,
                                               ModelIndex model) const;
@@ -106,7 +113,7 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
   std::vector<Leaving> leaving_;
   TenantShares counts_;
   TenantShares bytes_;
-  std::map<TenantId, std::uint32_t> rank_max_;        // Of those that the operator gave one.
+  std::map<TenantId, AdapterQuota> quotas_;           // Of those that the operator gave one.
   std::map<TenantId, std::uint64_t> reading_counts_;  // Of adds under way.
 };
 

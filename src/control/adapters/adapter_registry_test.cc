@@ -132,6 +132,44 @@ TEST_F(Registry, HoldsATenantToItsCountBytesAndRank) {
   EXPECT_EQ(refused(kTwo, "c", "3"), ErrorCode::Internal) << "another tenant has its own";
 }
 
+TEST_F(Registry, RemovesForATenantNothingOfTheServersAndNamesNothingOfAnothers) {
+  ASSERT_TRUE(registry.add(std::nullopt, kModel, "shared", AdapterPath{"1", ""}).ok());
+  ASSERT_TRUE(registry.add(kTwo, kModel, "secret", AdapterPath{"2", ""}).ok());
+  ASSERT_TRUE(registry.add(kOne, kModel, "own", AdapterPath{"3", ""}).ok());
+  EXPECT_EQ(registry.remove(kOne, kModel, "shared").error().message(),
+            "adapter shared is the server's; only a key that may operate removes it");
+  EXPECT_EQ(registry.remove(kOne, kModel, "secret").error().message(),
+            "model base has no adapter named \"secret\"; it has: own");
+  EXPECT_EQ(registry.remove(kOne, kModel, "never").error().message(),
+            "model base has no adapter named \"never\"; it has: own");
+  EXPECT_EQ(names(kTwo), "secret shared ");
+}
+
+TEST_F(Registry, ChecksTheRoomForAnAdapterBeforeItsFilesAreHere) {
+  const std::uint64_t bytes = inference::small_adapter(small_model(), 1)->bytes();
+  registry.set_quota(kOne, {.count_max = 2, .bytes_max = 2 * bytes - 1});
+  EXPECT_TRUE(registry.check_room(kOne, "a", bytes).ok());
+  ASSERT_TRUE(registry.add(kOne, kModel, "a", AdapterPath{"1", ""}).ok());
+  EXPECT_EQ(registry.check_room(kOne, "b", bytes).error().code(), ErrorCode::QuotaExceeded);
+  EXPECT_TRUE(registry.check_room(kOne, "b", bytes - 1).ok());
+  EXPECT_TRUE(registry.check_room(kTwo, "b", bytes).ok());
+  EXPECT_EQ(registry.check_room(kTwo, "a/b", 1).error().code(), ErrorCode::InvalidArgument);
+}
+
+TEST_F(Registry, CountsWhatIsLoadedAndWhatIsRemovedAndInUse) {
+  const std::uint64_t bytes = inference::small_adapter(small_model(), 1)->bytes();
+  ASSERT_TRUE(registry.add(std::nullopt, kModel, "shared", AdapterPath{"1", ""}).ok());
+  ASSERT_TRUE(registry.add(kOne, kModel, "own", AdapterPath{"2", ""}).ok());
+  EXPECT_EQ(registry.use().count, 2u);
+  EXPECT_EQ(registry.use_of(kOne).bytes, bytes);
+  EXPECT_EQ(registry.use_of(kTwo).count, 0u);
+  AdapterSetRef held = registry.choose(kOne, kModel, {{"own"}}).value();
+  ASSERT_TRUE(registry.remove(kOne, kModel, "own").ok());
+  EXPECT_EQ(registry.use().bytes, 2 * bytes) << "it is still in use";
+  held = nullptr;
+  EXPECT_EQ(registry.use().bytes, bytes);
+}
+
 TEST_F(Registry, KeepsItsAccountsThroughRandomAddsAndRemoves) {
   for (const std::uint64_t seed : campaign_seeds(200)) {
     std::mt19937_64 random(seed);

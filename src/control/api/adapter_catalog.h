@@ -45,11 +45,18 @@ struct AdapterDescription {
   bool is_in_use = false;   // By contexts, or by what waits.
 };
 
-// The limits of one tenant's adapters; a member without a value has no limit.
+// The count and the memory of adapters, including those that were removed and are still in use.
+struct AdapterUse {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
+
+// The limits of one tenant's adapters. A member without a value has no limit.
 struct AdapterQuota {
   std::optional<std::uint32_t> count_max{};
   std::optional<std::uint64_t> bytes_max{};
   std::optional<std::uint32_t> rank_max{};
+  bool operator==(const AdapterQuota&) const = default;
 };
 
 // Files on the server's disk: a folder in PEFT's form, or a GGUF file.
@@ -69,6 +76,8 @@ struct AdapterUpload {
 class AdapterCatalog {
  public:
   virtual ~AdapterCatalog() = default;
+  // Whether more than one tenant is known. Without a call, there are several.
+  virtual void set_several(bool are_several) = 0;
   // Whether the model can have adapters at all.
   virtual bool is_open(ModelIndex model) const = 0;
   // The set of these adapters; null where none acts. NotFound, with the names that there are;
@@ -85,9 +94,17 @@ class AdapterCatalog {
                                          const std::string& name, const AdapterPath& path) = 0;
   virtual Result<AdapterDescription> add(std::optional<TenantId> tenant, ModelIndex model,
                                          const std::string& name, AdapterUpload upload) = 0;
-  // NotFound, with the names that there are.
+  // QuotaExceeded if add() would refuse an adapter of so many bytes for what the tenant has now.
+  virtual Result<void> check_room(std::optional<TenantId> tenant, const std::string& name,
+                                  std::uint64_t bytes) = 0;
+  // NotFound, with the names that the tenant can remove.
   virtual Result<void> remove(std::optional<TenantId> tenant, ModelIndex model,
                               const std::string& name) = 0;
+  // The use of all tenants and the server, and that of one tenant.
+  virtual AdapterUse use() const = 0;
+  virtual AdapterUse use_of(TenantId tenant) const = 0;
+  // The limits that the operator gave the tenant.
+  virtual AdapterQuota quota_of(TenantId tenant) const = 0;
 };
 
 }  // namespace quire::control

@@ -37,6 +37,12 @@ bool is_folder(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+// "adapters" of "/srv/adapters/".
+std::string last_part(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path.size() > 1 ? path.substr(path.rfind('/') + 1) : path;
+}
+
 class Reader final : public AdapterReader {
  public:
   explicit Reader(const ModelSpec& spec) : model_(spec) {}
@@ -46,7 +52,7 @@ class Reader final : public AdapterReader {
       if (is_folder(source.path)) return read_folder(TRY(Folder::open(source.path)), limits);
       return read_gguf_adapter(model_, source_of(TRY(File::open(source.path))), limits);
     }
-    const Folder beneath = TRY(Folder::open(source.beneath));
+    const Folder beneath = TRY(Folder::open_as(source.beneath, last_part(source.beneath)));
     if (TRY(beneath.has_folder_below(source.path))) {
       return read_folder(TRY(beneath.open_below(source.path)), limits);
     }

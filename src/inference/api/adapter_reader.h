@@ -31,7 +31,7 @@ struct AdapterLimits {
 struct AdapterSource {
   std::string path{};
   // Empty: `path` may lie anywhere. A folder: `path` is relative to it, and is opened without
-  // leaving it, whatever ".." and links say.
+  // leaving it, whatever ".." and links say. Errors name paths from its last part on.
   std::string beneath{};
 };
 

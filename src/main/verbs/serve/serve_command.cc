@@ -135,11 +135,13 @@ std::string ready_url(const cli::ServeOptions& options, wire::Endpoint endpoint)
   return wire::server_url(endpoint);
 }
 
-// None: each caller is the operator. What is wrong with the files of TLS is said here, too.
+// None: each caller is the operator. A mistake in the files of TLS, or in the folder of adapters,
+// is reported here, too.
 Result<std::optional<access::KeyRing>> read_keys(const cli::ServeOptions& options,
                                                  const wire::Endpoint& listen,
                                                  const server::TellOperator& tell) {
   std::optional<access::KeyRing> keys = TRY(read_server_keys(options.keys_file));
+  TRY(check_adapters_folder(options));
   const std::optional<server::TlsFiles> tls = tls_files(options);
   if (tls) TRY(server::TlsContext::open(*tls));
   if (keys && !tls && !server::is_loopback(listen)) {
@@ -176,6 +178,7 @@ Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& 
        .has_keyed_numbers = true,
        .usage = usage}));
   name_tenants(options.tenants, application->manager());
+  share_adapters(options.tenants, machine.adapters());
   return application;
 }
 
@@ -197,6 +200,12 @@ void tell_memory(const Machine& machine, const server::TellOperator& tell) {
             readable_bytes(*most) +
             " (memory.max): the kernel will end it then; give a smaller --kv-memory or --kv-host",
         {{"pool_bytes", growth}, {"used_bytes", used}, {"allowed_bytes", *most}}});
+}
+
+// Warns before the server takes work.
+void tell_shortages(const Machine& machine, const server::TellOperator& tell) {
+  tell_store(machine, tell);
+  tell_memory(machine, tell);
 }
 
 server::LogEvent started_event(const std::string& url, Machine& machine, std::size_t endpoint_count,
@@ -237,6 +246,15 @@ void share_pages(const cli::ServeOptions& options, Machine& machine,
   if (options.instance.page_count_max != 0) return;
   if (names_limit(options.instance.limits, "page_count_max")) return;
   limits.control.page_count_max = shared_page_count_max(machine.control().models());
+}
+
+// Null: no model takes adapters.
+control::AdapterCatalog* adapters_of(Machine& machine) {
+  for (std::size_t index = 0; index < machine.control().models().size(); ++index) {
+    const control::ModelIndex model{static_cast<std::uint32_t>(index)};
+    if (machine.adapters().is_open(model)) return &machine.adapters();
+  }
+  return nullptr;
 }
 
 // The parts that watch over a server from outside.
@@ -302,12 +320,11 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
         tell({"store_failed", Severity::Error, text, {{"error", text}}});
       }));
   if (watches.end.is_asked()) return stopped_early(tell);
-  tell_store(*machine, tell);
   const std::unique_ptr<Application> application = TRY(
       build_application(options, memory_bytes_max(tenants, limits), *machine, clock, usage.get()));
   share_pages(options, *machine, limits);
   tenants = TRY(tenant_instances(options.tenants, limits));  // With their share of the pages.
-  tell_memory(*machine, tell);
+  tell_shortages(*machine, tell);
   const std::unique_ptr<server::Server> server = TRY(server::Server::open(
       {.manager = application->manager(),
        .loop = application->loop(),
@@ -317,7 +334,8 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
        .random = random,
        .tell = tell,
        .tells_requests = !log.is_for_people(),
-       .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); }},
+       .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); },
+       .adapters = {adapters_of(*machine), options.adapters_folder}},
       server_options(options, std::move(listen), sockets, std::move(limits), std::move(tenants),
                      std::move(endpoints).take(), std::move(keys)),
       std::move(early)));

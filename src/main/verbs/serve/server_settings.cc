@@ -5,6 +5,7 @@
 
 #include "application/net/http_grant.h"
 #include "base/clock.h"
+#include "base/folder.h"
 #include "main/verbs/shared/instance_limits.h"
 
 namespace quire {
@@ -38,6 +39,26 @@ void share_bytes(const std::vector<cli::TenantOptions>& tenants, server::SocketL
       sockets.partial_frame_shares[tenant] = *each.partial_frame_bytes_max;
     }
   }
+}
+
+void share_adapters(const std::vector<cli::TenantOptions>& tenants,
+                    control::AdapterRegistry& adapters) {
+  for (const cli::TenantOptions& each : tenants) {
+    control::AdapterQuota quota;
+    if (each.adapter_count_max) {
+      quota.count_max = static_cast<std::uint32_t>(*each.adapter_count_max);
+    }
+    quota.bytes_max = each.adapter_bytes_max;
+    if (each.adapter_rank_max) quota.rank_max = static_cast<std::uint32_t>(*each.adapter_rank_max);
+    if (quota != control::AdapterQuota()) adapters.set_quota(control::TenantId{each.tenant}, quota);
+  }
+}
+
+Result<void> check_adapters_folder(const cli::ServeOptions& options) {
+  if (options.adapters_folder.empty()) return {};
+  Result<Folder> folder = Folder::open(options.adapters_folder);
+  if (!folder.ok()) return std::move(folder).take_error().while_("--adapters");
+  return {};
 }
 
 void name_tenants(const std::vector<cli::TenantOptions>& tenants,
@@ -113,8 +134,8 @@ sandbox::CompileLimits compile_limits(const cli::ServeOptions& options) {
 }
 
 std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options) {
-  if (options.tls_certificate.empty()) return std::nullopt;
-  return server::TlsFiles{options.tls_certificate, options.tls_key};
+  if (options.tls.certificate.empty()) return std::nullopt;
+  return server::TlsFiles{options.tls.certificate, options.tls.key};
 }
 
 Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {

@@ -25,6 +25,11 @@ std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options);
 // What the operator gives tenants of the bytes that all clients share.
 void share_bytes(const std::vector<cli::TenantOptions>& tenants, server::SocketLimits& sockets);
 
+// Sets the limits of tenants on adapters.
+void share_adapters(const std::vector<cli::TenantOptions>& tenants,
+                    control::AdapterRegistry& adapters);
+// Before the model is loaded: the folder of --adapters is there.
+Result<void> check_adapters_folder(const cli::ServeOptions& options);
 void name_tenants(const std::vector<cli::TenantOptions>& tenants,
                   lifecycle::InstanceManager& manager);
 // The limits of programs of those tenants that have limits or grants of their own. InvalidArgument:

@@ -45,14 +45,15 @@ std::string used_text(const wire::Figures& figures, const char* name) {
 
 std::string tenants_text(const std::vector<wire::TenantStatus>& tenants) {
   Rows rows = {{"TENANT", "WEIGHT", "INSTANCES", "RESERVED", "MEMORY", "PAGES", "HTTP", "CPU",
-                "TOKENS", "OUTPUT", "LAUNCHED", "REFUSED"}};
+                "TOKENS", "OUTPUT", "ADAPTERS", "LAUNCHED", "REFUSED"}};
   for (const wire::TenantStatus& each : tenants) {
     const auto figure = [&](const char* name) { return figure_text(each.figures, name); };
     rows.push_back({std::to_string(each.tenant), std::to_string(each.weight),
                     figure("instance_count_max"), figure("memory_bytes_max"),
                     figure("memory_bytes"), figure("page_count_max"),
                     figure("http.exchange_count_max"), figure("cpu_ns"), figure("token_count"),
-                    figure("output_bytes"), figure("launched_count"), figure("refused_count")});
+                    figure("output_bytes"), figure("adapter_count_max"), figure("launched_count"),
+                    figure("refused_count")});
   }
   return table_text(rows, std::vector<bool>(rows.front().size(), true));
 }
@@ -106,6 +107,11 @@ std::string status_text(const wire::StatusReply& status, const wire::StatusDetai
           std::to_string(status.page_count) + " held, " + count("cold_page_count") +
           " kept; suspensions: " + count("suspension_count") + ", tokens computed again " +
           count("lost_token_count") + "\n";
+  if (count("adapter_count") != "0" || count("adapter_refused_count") != "0") {
+    text += "adapters: " + count("adapter_count") + " with " + count("adapter_bytes") + "; added " +
+            count("adapter_loaded_count") + ", refused " + count("adapter_refused_count") +
+            ", removed " + count("adapter_removed_count") + "\n";
+  }
   text += "batches: " + count("batch_count") + " with " + count("row_count") + " tokens, found " +
           std::to_string(status.found_token_count) + "; device " + count("device_ns") +
           ", scheduler " + count("scheduler_ns") + "\n\n";
