@@ -34,7 +34,7 @@
 // token: the memory roof in every format and set; two tokens on AVX2, four on the others: 85 % of
 // it and more for 4-bit codes. 512 tokens, Gop/s: AVX2 630 to 670 for 4-bit codes (80 operations a
 // cycle and core of 85 to 93), 620 for 5, 470 for 6, 375 for 8, 235 for floats; 256-bit VNNI 720
-// to 810, 6 bits 670; AVX-512 1,200 to 1,390, Q6_K 910 to 950, floats 390. AVX2 of 6 bits waits
+// to 810, 6 bits 670; AVX-512 1,260 to 1,430, floats 400. AVX2 of 6 bits waits
 // for multiplications too (4 widenings a block), 8 bits for all four pipes (39 operations).
 #include <stddef.h>
 #include <stdint.h>
