@@ -263,6 +263,9 @@ void all(Bench& bench) {
   attention(bench, {"F16 1 row of 512, 4 of 64, cached", 1, 512, 64, 4, 8, 1, KvFormat::F16});
   attention(bench, {"F16 1 row of 8192, 3 of 64", 1, 8192, 64, 3, 3, 30, KvFormat::F16});
   attention(bench, {"F16 1 row of 8192, 1 of 128", 1, 8192, 128, 1, 8, 8, KvFormat::F16});
+  attention(bench, {"F16 1 row of 8192, 6 of 128", 1, 8192, 128, 6, 2, 28, KvFormat::F16});
+  attention(bench, {"Q8 1 row of 8192, 6 of 128", 1, 8192, 128, 6, 2, 28, KvFormat::Q8});
+  attention(bench, {"Q8 1 row of 8192, 4 of 64", 1, 8192, 64, 4, 8, 16, KvFormat::Q8});
   attention(bench, {"F32 1 row of 4096, 4 of 64", 1, 4096, 64, 4, 8, 16, KvFormat::F32});
   attention(bench, {"BF16 1 row of 8192, 4 of 64", 1, 8192, 64, 4, 8, 16, KvFormat::BF16});
   attention(bench, {"F16 16 rows of 8192, 4 of 64", 16, 8192, 64, 4, 8, 4, KvFormat::F16});

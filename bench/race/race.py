@@ -27,11 +27,15 @@ ROOF = ROOT / "build/release/bench/race_roof"
 SHORT = 16  # Tokens before those that streams decode.
 
 
-def output_of(command):
+def outputs_of(command):
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))} failed with {done.returncode}:\n{done.stderr[-2000:]}")
-    return done.stdout
+    return done.stdout, done.stderr
+
+
+def output_of(command):
+    return outputs_of(command)[0]
 
 
 class Quire:
@@ -59,10 +63,10 @@ class Peer:
         return wide, self.batch(before, streams, self.args.decode)["S_TG"]
 
     def batch(self, before, streams, decode):
-        text = output_of([self.program, "-m", self.args.model, "-t", self.args.threads, "-b", "2048", "-ub", "512",
-                          "-c", streams * (before + decode) + 64, "-npp", before, "-ntg", decode,
-                          "-npl", streams, *self.flags])
-        return last_row(text)
+        outputs = outputs_of([self.program, "-m", self.args.model, "-t", self.args.threads, "-b", "2048", "-ub", "512",
+                              "-c", streams * (before + decode) + 64, "-npp", before, "-ntg", decode,
+                              "-npl", streams, *self.flags])
+        return last_row("".join(outputs))  # ik_llama.cpp prints its table where it prints its errors.
 
 
 def last_row(text):

@@ -22,6 +22,14 @@ class Race(unittest.TestCase):
         row = race.last_row(TABLE)
         self.assertEqual((row["B"], row["S_PP"], row["S_TG"]), (4, 1186.64, 41.57))
 
+    def test_a_table_is_read_where_the_peer_prints_its_errors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "llama-batched-bench"
+            program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{TABLE}END\n")
+            program.chmod(0o755)
+            peer = race.Peer(argparse.Namespace(model="m.gguf", threads=1), pathlib.Path(folder), [])
+            self.assertEqual(peer.batch(16, 4, 32)["S_TG"], 41.57)
+
     def test_each_depth_and_each_count_of_streams_is_measured_once(self):
         self.assertEqual(list(race.cases(ARGS)), [("decode at 0", 512, 1, 0), ("decode at 2048", 16, 1, 2048),
                                                   ("4 streams", 16, 4, 16)])

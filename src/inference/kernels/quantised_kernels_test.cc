@@ -288,6 +288,10 @@ TEST_P(VectorKernels, ManyTokensOfWideRowsGiveTheBitsOfOneTokenAtATime) {
       const std::vector<float> alone = multiply(table(), matrix, activations.from(token, 1));
       ASSERT_TRUE(same_bits(alone.data(), &together[std::size_t{token} * rows], rows)) << token;
     }
+    for (std::uint32_t fewer : {63u, 64u, 128u + 3u}) {  // The last three join the chunk before.
+      const std::vector<float> out = multiply(table(), matrix, activations.from(0, fewer));
+      ASSERT_TRUE(same_bits(out.data(), together.data(), out.size())) << fewer;
+    }
   }
 }
 

@@ -137,7 +137,7 @@ class Tile {
     }
     for (uint32_t d = 0; d < a_.head_dim; d += 4) {
       if (ahead_ != nullptr) {
-        ahead_->template step<kBlocks>();
+        if (kBlocks > 1 || d % 8 == 0) ahead_->template step<(kBlocks + 1) / 2>();
         if (ahead_->is_first_span) ahead_->template step<kBlocks>();
       }
       typename L::Codes keys[kBlocks];
@@ -252,6 +252,10 @@ class Tile {
       for (auto& sum : row) sum = L::zero();
     }
     const size_t stride = size_t{a_.head_dim} * E::kBytes;
+    // Scores of codes take a quarter of the time of their values. So half the lines of the keys are
+    // asked for here, and the lines of the scales.
+    constexpr uint32_t kValueLines = 8 * kVectors * 16 * E::kBytes / 64;
+    constexpr uint32_t kLines = E::kHasCodes ? kValueLines * 3 / 2 + 1 : kValueLines;
     for (uint32_t i = 0; i < block_count; ++i) {
       const uint32_t b = blocks[i];
       uint32_t all = 0xffff, some = 0;
@@ -263,7 +267,7 @@ class Tile {
         const LaneBlock& block = span_.blocks[b];
         const uint8_t* from = (half ? block.values_high : block.values_low) + dim * E::kBytes;
         const uint32_t slot = b * kSlotsPerBlock + half * 8;
-        if (ahead_ != nullptr) ahead_->template step<8 * kVectors * 16 * E::kBytes / 64>();
+        if (ahead_ != nullptr) ahead_->template step<kLines>();
         if ((all & 0xff) == 0xff) {
           for (uint32_t s = 0; s < 8; ++s) add_slot<kVectors>(from + s * stride, slot + s, sums);
         } else {

@@ -15,9 +15,9 @@ namespace {
 
 constexpr uint32_t kBlock = 32;  // Columns with one scale of activations.
 constexpr uint32_t kRows = 16;
-constexpr size_t kLine = 64;  // Sixteen rows of four codes.
-constexpr size_t kPanelBytesMax = size_t{24} << 10;
+constexpr size_t kLine = 64;              // Sixteen rows of four codes.
 constexpr size_t kPanelBlockBytes = 640;  // Eight lines of codes, sixteen scales, sixteen seconds.
+constexpr size_t kPanelBytesMax = Codes::kPanelBlocks * kPanelBlockBytes;
 
 // How codes of a block meet activations. kZeroBits: the zero of the codes as a power of two, -1
 // where minima say it.
@@ -64,7 +64,6 @@ struct PlainBlock {
   static constexpr uint32_t kBlocks = 1;
   static constexpr size_t kTail = CodeLines<S::kBits>::kBytes;
   static constexpr size_t kUnitBytes = kTail + (S::kMinimum ? 64 : 32);
-  static constexpr bool kStreamed = true;
   const uint8_t* from;
 
   PlainBlock(const uint8_t* unit, uint32_t) : from(unit) {}
@@ -84,7 +83,6 @@ struct IntegerScaleBlock {
   static constexpr uint32_t kBlocks = 8;
   static constexpr size_t kHeader = 256, kScales = 64, kNibbles = 192;
   static constexpr size_t kUnitBytes = kHeader + kBlocks * CodeLines<kBits>::kBytes;
-  static constexpr bool kStreamed = true;
   const uint8_t* header;
   uint32_t index;
 
@@ -116,7 +114,6 @@ struct SixBlock {
   static constexpr uint32_t kBlocks = 8;
   static constexpr size_t kHeader = 288, kScales = 32;
   static constexpr size_t kUnitBytes = kHeader + kBlocks * CodeLines<6>::kBytes;
-  static constexpr bool kStreamed = true;
   const uint8_t* header;
   uint32_t index;
 
@@ -140,7 +137,6 @@ struct PanelBlock {
   using Shape = S;
   static constexpr uint32_t kBlocks = 1;
   static constexpr size_t kUnitBytes = kPanelBlockBytes;
-  static constexpr bool kStreamed = false;
   const uint8_t* from;
 
   PanelBlock(const uint8_t* unit, uint32_t) : from(unit) {}
@@ -151,6 +147,28 @@ struct PanelBlock {
  private:
   Lanes::Float load(size_t offset) const {
     return Lanes::load(reinterpret_cast<const float*>(from + offset));
+  }
+};
+
+// A block that leaves what is read of it in a panel.
+template <typename B>
+struct KeptBlock {
+  using Shape = typename B::Shape;
+  B block;
+  uint8_t* panel;
+
+  Codes::Line line(int index) const {
+    const Codes::Line line = block.line(index);
+    Codes::store(panel + index * kLine, line);
+    return line;
+  }
+  Lanes::Float scale() const { return kept(block.scale(), 512); }
+  Lanes::Float second() const { return kept(block.second(), 576); }
+
+ private:
+  Lanes::Float kept(Lanes::Float numbers, size_t offset) const {
+    Lanes::store(reinterpret_cast<float*>(panel + offset), numbers);
+    return numbers;
   }
 };
 

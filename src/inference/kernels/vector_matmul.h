@@ -9,18 +9,20 @@
 //
 // A tile is sixteen rows, or a few groups of sixteen, by some tokens. 256-bit registers hold a tile
 // of four tokens: eight sums of integers, two registers of codes and one broadcast of activations,
-// which serves two products. 512-bit registers hold sixteen tokens: a sum for each and the eight
-// lines of a block.
+// which serves two products. 512-bit registers hold eight tokens, with a sum of integers and one of
+// floats for each. Or they hold sixteen tokens, with a sum of floats for each and the eight lines
+// of a block.
 //
 // Few tokens (below kManyTokens) meet each row group in turn; a tile unpacks codes in registers.
 // Weights are one stream of memory, asked for 8 KiB ahead: at 2.5 KiB memory was half idle.
 //
-// Many tokens, 256-bit sets: a slice of a row group is unpacked once into a panel of bytes and F32
-// scales in the first-level cache, and all tokens of a chunk go past it. Loop order: chunks of
-// tokens, slices of columns, row groups, tiles. The activations of a slice (192 KiB a chunk) stay
-// in the second-level cache. Between slices the sums lie in `out`, which holds an F32 number
-// exactly. Many tokens, AVX-512: unpacking for each tile of sixteen costs a tenth, less than a
-// panel; a tile's activations stay in the first-level cache while a block of row groups goes past.
+// Many tokens: a slice of a row group is unpacked once. The first tile does that, uses the codes at
+// once, and leaves them and the F32 scales in a panel, past which the other tokens of a chunk go.
+// Loop order: chunks of tokens, slices of columns, row groups, tiles. The panel of a 256-bit set
+// stays in the first-level cache, and the activations of a slice (192 KiB a chunk) in the second.
+// AVX-512 keeps both in the second-level cache (40 and 384 KiB): shorter slices cost more than
+// that, because the sums lie in `out` between slices. F32 holds them exactly. The first tile also
+// asks for the slice's weights of the next row group, which come while the chunk is multiplied.
 //
 // Operations. Eight rows by 32 columns by one token of 4-bit codes are 512 multiplications and
 // additions. On AVX2 they take 8 vpmaddubsw, 7 vpaddw, vpmaddwd, vpaddd (the zero of the codes, or
@@ -32,7 +34,7 @@
 // token: the memory roof in every format and set; two tokens on AVX2, four on the others: 85 % of
 // it and more for 4-bit codes. 512 tokens, Gop/s: AVX2 630 to 670 for 4-bit codes (80 operations a
 // cycle and core of 85 to 93), 620 for 5, 470 for 6, 375 for 8, 235 for floats; 256-bit VNNI 720
-// to 810, 6 bits 670; AVX-512 1,200 to 1,390, Q6_K 910 to 950, floats 390. AVX2 of 6 bits waits
+// to 810, 6 bits 670; AVX-512 1,260 to 1,430, floats 400. AVX2 of 6 bits waits
 // for multiplications too (4 widenings a block), 8 bits for all four pipes (39 operations).
 #include <stddef.h>
 #include <stdint.h>
@@ -43,9 +45,8 @@
 namespace quire::inference {
 namespace {
 
-constexpr uint32_t kChunkTokens = 128;  // Of a panel's slice: 192 KiB of activations.
-constexpr size_t kGroupBlockBytes = size_t{256} << 10;  // Of groups that go past held tokens.
-constexpr size_t kHeldBytes = size_t{768} << 10;        // Of their activations.
+constexpr ptrdiff_t kAheadBytes = 8192;  // Of few tokens, over all streams of weights.
+constexpr uint32_t kChunkTokens = 128;   // That meet a panel.
 
 // A matrix whose blocks lie as B reads them: units of B::kBlocks blocks of 32 columns.
 template <typename B>
@@ -56,34 +57,33 @@ struct Quantised {
   static constexpr size_t kUnitActivationBytes = sizeof(ActivationBlock) * B::kBlocks;
   static constexpr uint32_t kPanelUnits = Codes::kPanelBlocks / B::kBlocks;
   static constexpr int kTokens = Codes::kTileTokens;
-  static constexpr uint32_t kManyTokens = Codes::many_tokens(Shape::kBits);
+  static constexpr int kPanelTokens = Codes::kPanelTileTokens;
+  static constexpr uint32_t kManyTokens = Codes::many_tokens(Shape::kBits, B::kBlocks);
+  static constexpr bool kHasPanel = Shape::kBits < 8;  // Codes of 8 bits lie as in a panel.
   static constexpr int kGroupsOfOne = 1;
 
   template <int kGroups, int kTokenCount>
   static void direct(const Strip& strip) {
     static_assert(kGroups == 1);
-    quantised_tile<B, kTokenCount>(strip);
+    quantised_tile<B, kTokenCount, Reading::Once>(strip);
+  }
+  // A first tile of many, and the others, which find the weights in the cache.
+  template <int kTokenCount>
+  static void first(const Strip& strip, uint8_t* panel) {
+    constexpr Reading kReading = kHasPanel ? Reading::ToPanel : Reading::Once;
+    quantised_tile<B, kTokenCount, kReading>(strip, panel);
   }
   template <int kTokenCount>
-  static void from_panel(Strip strip) {
-    strip.unit_count *= B::kBlocks;
-    quantised_tile<PanelBlock<Shape>, kTokenCount>(strip);
-  }
-  static void unpack(const uint8_t* weights, uint32_t unit_count, uint8_t* panel) {
-    for (uint32_t unit = 0; unit < unit_count; ++unit, weights += B::kUnitBytes) {
-      for (uint32_t index = 0; index < B::kBlocks; ++index, panel += kPanelBlockBytes) {
-        const B block(weights, index);
-#pragma GCC unroll 8
-        for (int i = 0; i < 8; ++i) Codes::store(panel + i * kLine, block.line(i));
-        Lanes::store(reinterpret_cast<float*>(panel + 512), block.scale());
-        if constexpr (Shape::kMinimum || Shape::kHalves) {
-          Lanes::store(reinterpret_cast<float*>(panel + 576), block.second());
-        }
-      }
+  static void rest(Strip strip, const uint8_t* panel) {
+    if constexpr (kHasPanel) {
+      strip.weights = panel;
+      strip.unit_count *= B::kBlocks;
+      quantised_tile<PanelBlock<Shape>, kTokenCount, Reading::Again>(strip);
+    } else {
+      quantised_tile<B, kTokenCount, Reading::Again>(strip);
     }
   }
 };
-static_assert(Codes::kPanelBlocks * kPanelBlockBytes <= kPanelBytesMax);
 
 // `token_count` tokens in tiles of kTokens and of halves of it; run<T>(strip) is a tile.
 template <int kTokens, typename Run>
@@ -107,6 +107,7 @@ template <typename M, int kGroups>
 void few_tokens(const MatmulArguments& a) {
   Strip strip{.weights = reinterpret_cast<const uint8_t*>(a.weights),
               .group_bytes = a.group_bytes,
+              .ahead = kAheadBytes,
               .unit_count = a.column_count / M::kUnitColumns,
               .activations = reinterpret_cast<const uint8_t*>(a.activations),
               .activation_stride = a.activation_stride,
@@ -116,7 +117,7 @@ void few_tokens(const MatmulArguments& a) {
               .resume = false};
   const uint32_t group_count = (a.row_count + kRows - 1) / kRows;
   for (uint32_t g = 0; g < kGroups && g < group_count; ++g) {  // What no tile has asked for.
-    prefetch(strip.weights + g * a.group_bytes, kPrefetchBytes / kGroups);
+    prefetch(strip.weights + g * a.group_bytes, kAheadBytes / kGroups);
   }
   for (uint32_t group = 0; group < group_count;) {
     const bool several = kGroups > 1 && group + kGroups <= group_count;
@@ -135,86 +136,70 @@ void few_tokens(const MatmulArguments& a) {
   }
 }
 
-// One chunk of tokens against one slice of the columns of every row group. While the tokens meet
-// one panel, the weights of the next come from memory, some with each tile.
+// One chunk of tokens, at least a tile, against one slice of the columns of every row group. The
+// first tile asks for the weights of the next group, the last group's for those at `next`.
 template <typename M>
-void slice(const MatmulArguments& a, Strip strip, uint32_t token_count) {
+void slice(const MatmulArguments& a, Strip strip, uint32_t token_count, const uint8_t* next) {
   alignas(64) uint8_t panel[kPanelBytesMax];
-  const uint8_t* weights = strip.weights;
-  const uint32_t tile_count = (token_count + M::kTokens - 1) / M::kTokens;
-  const size_t bytes_a_tile = strip.unit_count * M::kUnitBytes / tile_count + 1;
-  prefetch(weights, strip.unit_count * M::kUnitBytes);
-  strip.weights = panel;
   for (uint32_t row = 0; row < a.row_count; row += kRows) {
-    M::unpack(weights, strip.unit_count, panel);
-    weights += a.group_bytes;
-    const uint8_t* next = weights;
-    strip.row_count = row + kRows < a.row_count ? kRows : rows_of_last(a);
-    token_tiles<M::kTokens>(strip, token_count, [&]<int kCount>(const Strip& at) {
-      prefetch(next, bytes_a_tile);
-      next += bytes_a_tile;
-      M::template from_panel<kCount>(at);
-    });
+    const bool is_last = row + kRows >= a.row_count;
+    strip.ahead = is_last ? next - strip.weights : static_cast<ptrdiff_t>(a.group_bytes);
+    strip.row_count = is_last ? rows_of_last(a) : kRows;
+    M::template first<M::kPanelTokens>(strip, panel);
+    Strip others = strip;
+    others.activations += M::kPanelTokens * strip.activation_stride;
+    others.out += M::kPanelTokens * strip.out_stride;
+    const uint32_t left = token_count - M::kPanelTokens;
+    token_tiles<M::kPanelTokens>(
+        others, left, [&]<int kCount>(const Strip& at) { M::template rest<kCount>(at, panel); });
+    strip.weights += a.group_bytes;
     strip.out += kRows;
   }
 }
 
-template <typename M>
-void many_tokens(const MatmulArguments& a) {
-  const uint32_t unit_count = a.column_count / M::kUnitColumns;
-  for (uint32_t first = 0; first < a.token_count; first += kChunkTokens) {
-    const uint32_t left = a.token_count - first;
-    for (uint32_t unit = 0; unit < unit_count; unit += M::kPanelUnits) {
-      const uint32_t units_left = unit_count - unit;
-      const auto* activations = reinterpret_cast<const uint8_t*>(a.activations);
-      slice<M>(a,
-               {.weights = reinterpret_cast<const uint8_t*>(a.weights) + unit * M::kUnitBytes,
-                .group_bytes = 0,
-                .unit_count = units_left < M::kPanelUnits ? units_left : M::kPanelUnits,
-                .activations =
-                    activations + first * a.activation_stride + unit * M::kUnitActivationBytes,
-                .activation_stride = a.activation_stride,
-                .out = a.out + first * a.out_stride,
-                .out_stride = a.out_stride,
-                .row_count = kRows,
-                .resume = unit > 0},
-               left < kChunkTokens ? left : kChunkTokens);
-    }
-  }
+// The size of parts of at most `largest` that are about equal: a short last one costs too much.
+inline uint32_t even_part(uint32_t count, uint32_t largest) {
+  const uint32_t part_count = (count + largest - 1) / largest;
+  return (count + part_count - 1) / part_count;
 }
 
-// Tiles of tokens that stay in the first-level cache, one after the other, while a block of row
-// groups goes past each: for sets whose tiles are so wide that unpacking for each costs little.
 template <typename M>
-void held_tokens(const MatmulArguments& a) {
-  const auto fitting = static_cast<uint32_t>(kGroupBlockBytes / a.group_bytes);
-  const uint32_t step = (fitting < 1 ? 1 : fitting) * kRows;
-  const auto chunk =
-      static_cast<uint32_t>(kHeldBytes / a.activation_stride / M::kTokens + 1) * M::kTokens;
-  for (uint32_t first = 0; first < a.token_count; first += chunk) {
-    MatmulArguments block = a;
-    block.activations += first * a.activation_stride;
-    const uint32_t token_end = a.token_count - first < chunk ? a.token_count - first : chunk;
-    for (uint32_t row = 0; row < a.row_count; row += step) {
-      block.weights = a.weights + row / kRows * a.group_bytes;
-      block.row_count = a.row_count - row < step ? a.row_count - row : step;
-      MatmulArguments tile = block;
-      for (uint32_t at = 0; at < token_end; at += M::kTokens) {
-        tile.activations = block.activations + at * a.activation_stride;
-        tile.out = a.out + (first + at) * a.out_stride + row;
-        tile.token_count = token_end - at < M::kTokens ? token_end - at : M::kTokens;
-        few_tokens<M, 1>(tile);
-      }
+void many_tokens(const MatmulArguments& a) {
+  static_assert(M::kManyTokens >= M::kPanelTokens);
+  const auto* weights = reinterpret_cast<const uint8_t*>(a.weights);
+  const auto* activations = reinterpret_cast<const uint8_t*>(a.activations);
+  const uint32_t unit_count = a.column_count / M::kUnitColumns;
+  const uint32_t units_a_slice = even_part(unit_count, M::kPanelUnits);
+  // Probably the weights of the next call.
+  const uint8_t* after = weights + (a.row_count + kRows - 1) / kRows * a.group_bytes;
+  prefetch(weights, units_a_slice * M::kUnitBytes);
+  for (uint32_t first = 0, chunk; first < a.token_count; first += chunk) {
+    const uint32_t left = a.token_count - first;
+    chunk = left < kChunkTokens + M::kPanelTokens ? left : kChunkTokens;  // No less than a tile.
+    for (uint32_t unit = 0, end; unit < unit_count; unit = end) {
+      end = unit + units_a_slice < unit_count ? unit + units_a_slice : unit_count;
+      const Strip strip{
+          .weights = weights + unit * M::kUnitBytes,
+          .group_bytes = a.group_bytes,
+          .ahead = 0,
+          .unit_count = end - unit,
+          .activations = activations + first * a.activation_stride + unit * M::kUnitActivationBytes,
+          .activation_stride = a.activation_stride,
+          .out = a.out + first * a.out_stride,
+          .out_stride = a.out_stride,
+          .row_count = kRows,
+          .resume = unit > 0};
+      const uint8_t* next = end < unit_count ? weights + end * M::kUnitBytes
+                            : left > chunk   ? weights
+                                             : after;
+      slice<M>(a, strip, chunk, next);
     }
   }
 }
 
 template <typename M>
 void multiply(const MatmulArguments& a) {
-  if (a.token_count >= M::kManyTokens) {
-    if constexpr (Codes::kPanels) return many_tokens<M>(a);
-    return held_tokens<M>(a);
-  }
+  if (a.token_count >= M::kManyTokens) return many_tokens<M>(a);
   if (a.token_count == 1) return few_tokens<M, M::kGroupsOfOne>(a);
   few_tokens<M, 1>(a);
 }

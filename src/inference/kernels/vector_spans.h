@@ -47,12 +47,21 @@ class Ahead {
   template <uint32_t kLines>
   void step() {
     if (at_ == nullptr) return;
+    if (end_ - at_ <= ptrdiff_t{kLines} * 64) return step_over(kLines);
     for (uint32_t i = 0; i < kLines; ++i) _mm_prefetch(at_ + i * 64, _MM_HINT_T0);
     at_ += size_t{kLines} * 64;
-    if (at_ >= end_) next_page();
   }
 
  private:
+  // From one page into the next. What lies between them belongs to another task.
+  void step_over(uint32_t line_count) {
+    for (uint32_t i = 0; i < line_count && at_ != nullptr; ++i) {
+      _mm_prefetch(at_, _MM_HINT_T0);
+      at_ += 64;
+      if (at_ >= end_) next_page();
+    }
+  }
+
   void next_page() {
     const size_t pages_per_span = kSlotsPerSpan / a_.page_size;
     at_ = nullptr;

@@ -9,12 +9,11 @@
 namespace quire::inference {
 namespace {
 
-constexpr size_t kPrefetchBytes = 8192;  // Ahead of the weights in use, over all streams of them.
-
 // What a tile works on.
 struct Strip {
   const uint8_t* weights;  // First unit of the first group, or a panel.
   size_t group_bytes;
+  ptrdiff_t ahead;  // From the weights in use to those that are asked for.
   uint32_t unit_count;
   const uint8_t* activations;  // Of the first token, at the first unit.
   size_t activation_stride;
@@ -138,7 +137,7 @@ inline void add_block(const B& block, const uint8_t* x, size_t stride,
                       Lanes::Float (&sums)[kTokens]) {
   using S = typename B::Shape;
   constexpr int kMiddle = S::kHalves ? 4 : 8;
-  if constexpr (Codes::kLineByLine) {
+  if constexpr (Codes::line_by_line(kTokens)) {
     add_lines<B, kTokens, 0, kMiddle>(block, block.scale(), x, stride, sums);
     if constexpr (S::kHalves) {
       add_lines<B, kTokens, kMiddle, 8>(block, block.second(), x, stride, sums);
@@ -160,18 +159,30 @@ inline void add_block(const B& block, const uint8_t* x, size_t stride,
   }
 }
 
-template <typename B, int kTokens>
-void quantised_tile(const Strip& strip) {
+// How a tile reads weights.
+enum class Reading {
+  Once,     // From memory; asks for some that come later.
+  ToPanel,  // The same, and leaves them in a panel.
+  Again,    // From the cache.
+};
+
+template <typename B, int kTokens, Reading kReading>
+void quantised_tile(const Strip& strip, uint8_t* panel = nullptr) {
   Sums<1, kTokens> sums(strip);
   const uint8_t* weights = strip.weights;
   const uint8_t* x = strip.activations;
   constexpr size_t kBlockBytes = B::kUnitBytes / B::kBlocks;
   for (uint32_t unit = 0; unit < strip.unit_count; ++unit, weights += B::kUnitBytes) {
     for (uint32_t index = 0; index < B::kBlocks; ++index, x += sizeof(ActivationBlock)) {
-      if constexpr (B::kStreamed) {
-        prefetch(weights + index * kBlockBytes + kPrefetchBytes, kBlockBytes);
+      if constexpr (kReading != Reading::Again) {
+        prefetch(weights + strip.ahead + index * kBlockBytes, kBlockBytes);
       }
-      add_block(B(weights, index), x, strip.activation_stride, sums.at[0]);
+      if constexpr (kReading == Reading::ToPanel) {
+        add_block(KeptBlock<B>{B(weights, index), panel}, x, strip.activation_stride, sums.at[0]);
+        panel += kPanelBlockBytes;
+      } else {
+        add_block(B(weights, index), x, strip.activation_stride, sums.at[0]);
+      }
     }
   }
   sums.store(strip);

@@ -17,7 +17,9 @@ constexpr std::uint32_t kTilesPerWorker = 32;  // Tiles grow while there are so 
 constexpr std::uint32_t kTokensToCut = 4;  // Fewer want 64 rows at once: four streams of memory.
 constexpr std::uint32_t kGroupsMax = 16;   // Query heads of one attention task.
 constexpr std::size_t kTokenTileBytes = std::size_t{512} << 10;  // Activations that stay in L2.
-constexpr std::size_t kFeedBytes = std::size_t{16} << 20;        // Gate and up of one step.
+// Fewer tokens would unpack weights too often. Kernels cut wider activations into slices.
+constexpr std::uint32_t kTokensPerTile = 128;
+constexpr std::size_t kFeedBytes = std::size_t{16} << 20;  // Gate and up of one step.
 
 // Projections that share an input, in the order of their parts.
 constexpr Projection kQkv[] = {Projection::Query, Projection::Key, Projection::Value};
@@ -146,7 +148,7 @@ Transformer::Tiling Transformer::tiling(std::span<const Part> parts, std::uint32
   tiling.part_count = static_cast<std::uint32_t>(parts.size());
   tiling.token_count = token_count;
   const auto fit = static_cast<std::uint32_t>(kTokenTileBytes / stride / 16 * 16);
-  tiling.token_tile = std::min(token_count, std::max(32u, fit));
+  tiling.token_tile = std::min(token_count, std::max(kTokensPerTile, fit));
   std::uint32_t rows = 0;
   for (const Part& part : parts) rows += part.matrix->row_count;
   const std::uint32_t tokens = divide_up(token_count, tiling.token_tile);

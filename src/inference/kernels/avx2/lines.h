@@ -17,14 +17,12 @@ struct LinesOf256 {
   using Integers = Line;  // Sixteen rows of one 32-bit number.
   using Spread = __m256i;
 
-  static constexpr bool kLineByLine = true;
-  static constexpr bool kPanels = true;
+  static constexpr bool line_by_line(int) { return true; }
   static constexpr int kTileTokens = 4;
+  static constexpr int kPanelTileTokens = 4;
   static constexpr uint32_t kPanelBlocks = 32;  // 20 KiB of a first-level cache of 32 or more.
-  // A panel pays from so many tokens on; sooner where unpacking for each four costs more.
-  static constexpr uint32_t many_tokens(int code_bits) {
-    return code_bits == 5 || code_bits == 6 ? 16 : 32;
-  }
+  // A panel pays from so many tokens on.
+  static constexpr uint32_t many_tokens(int code_bits, uint32_t) { return code_bits < 8 ? 8 : 32; }
 
   static Line load(const uint8_t* from) {
     return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),

@@ -15,12 +15,17 @@ struct Codes {
   using Integers = __m512i;
   using Spread = __m512i;
 
-  // The eight lines of a block stay in registers, beside one sum for each of sixteen tokens.
-  static constexpr bool kLineByLine = false;
-  static constexpr bool kPanels = false;
+  // A tile of eight tokens takes line after line, with a sum of integers for each token. A tile of
+  // sixteen has no registers for that and goes token by token, with the lines of a block in
+  // registers. It unpacks half as often.
+  static constexpr bool line_by_line(int token_count) { return token_count <= 8; }
   static constexpr int kTileTokens = 16;
-  static constexpr uint32_t kPanelBlocks = 16;  // 10 KiB, beside 12 KiB of activations of a tile.
-  static constexpr uint32_t many_tokens(int) { return 17; }  // More than a tile.
+  static constexpr int kPanelTileTokens = 8;
+  static constexpr uint32_t kPanelBlocks = 64;  // 40 KiB, in the second-level cache.
+  // A panel pays from so many tokens on; sooner where scales too are unpacked.
+  static constexpr uint32_t many_tokens(int, uint32_t unit_blocks) {
+    return unit_blocks > 1 ? 9 : 64;
+  }
 
   static Line load(const uint8_t* from) { return _mm512_loadu_si512(from); }
   static void store(uint8_t* to, Line line) { _mm512_storeu_si512(to, line); }
