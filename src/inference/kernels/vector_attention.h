@@ -1,23 +1,19 @@
 #pragma once
-// Attention over pages, in sixteen lanes, for every instruction set. As vector_math.h, this is
-// written in terms of `Lanes` and stays local to the file that includes it.
+// Attention over pages, in sixteen lanes, for every instruction set. It is written in terms of
+// `Lanes` and stays local to the file that includes it, as vector_math.h does.
 //
-// Order. Slots come in spans of 256 from slot 0, spans in lane blocks of sixteen. One load of keys
-// is one dimension of a lane block, so scores need no horizontal sums: score = fma over dimensions
-// in order. A span gives each query (max, sum, accumulator): exponentials are summed lane by lane
-// over the blocks and then by a fixed tree; values are added slot by slot, visible ones only.
-// Partials are folded left to right, the first as it is; a span in which a query sees nothing is no
-// partial of it. So blocks and spans that nobody sees are skipped without a trace in the bits.
+// Order. Slots come in spans of 256 from slot 0, and spans in lane blocks of sixteen. A load of
+// keys is one dimension of a lane block, so scores need no horizontal sums. A span gives each query
+// its maximum, sum and accumulator. Exponentials are summed lane by lane and then by a fixed tree,
+// visible values slot by slot. Partials are folded left to right, the first as it is. A span in
+// which a query sees no slot gives it no partial, so skipping it changes no bit.
 //
-// Reuse. A tile of queries (rows x heads that share the kv head) meets each block of keys and
-// values together, and a span (64 KiB at head_dim 64) is finished for up to 32 rows before the next
-// one, so that memory is read once and the second-level cache once a tile. What a query's own
-// operations are does not depend on the tile that it is in.
+// Reuse. A tile of queries (rows x heads of one KV head) meets each block of keys and values once,
+// and a span is finished for up to 32 rows. The operations of a query do not depend on its tile.
 //
-// Memory. Pages lie anywhere, and the hardware fetches ahead only within one. So the first tile of
-// a span asks for the task's memory, page after page, half a span before it is used: a line for
-// each line that it consumes, because a core has room for some 24 lines on their way and a burst of
-// more stalls it.
+// Memory. Hardware fetches ahead only within a page. So the first tile of a span asks for the
+// task's memory half a span before its use, one line for each line that it consumes: a core stalls
+// if more than some 24 lines are on their way.
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -252,8 +248,8 @@ class Tile {
       for (auto& sum : row) sum = L::zero();
     }
     const size_t stride = size_t{a_.head_dim} * E::kBytes;
-    // Scores of codes take a quarter of the time of their values. So half the lines of the keys are
-    // asked for here, and the lines of the scales.
+    // Scores of codes take a quarter of the time of their values, so half the lines of the keys and
+    // those of the scales are asked for here.
     constexpr uint32_t kValueLines = 8 * kVectors * 16 * E::kBytes / 64;
     constexpr uint32_t kLines = E::kHasCodes ? kValueLines * 3 / 2 + 1 : kValueLines;
     for (uint32_t i = 0; i < block_count; ++i) {
