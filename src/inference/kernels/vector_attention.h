@@ -11,9 +11,9 @@
 // Reuse. A tile of queries (rows x heads of one KV head) meets each block of keys and values once,
 // and a span is finished for up to 32 rows. The operations of a query do not depend on its tile.
 //
-// Memory. Hardware fetches ahead only within a page. So the first tile of a span asks for the
-// task's memory half a span before its use, one line for each line that it consumes: a core stalls
-// if more than some 24 lines are on their way.
+// Memory. Hardware fetches ahead only within a page. So the first tile of a span asks for memory
+// half a span before its use. It asks for a line for each line that it consumes: a core stalls with
+// more than some 24 lines on their way.
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
