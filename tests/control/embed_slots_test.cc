@@ -71,7 +71,7 @@ TEST_F(EmbedSlots, ATenantLeavesHalfOfWhatOthersLeave) {
   expect_refused(
       second, ErrorCode::QuotaExceeded,
       "output_embed_count_max: 1 more wanted for outputs, those of tenant 1 take 8 of 8, half of "
-      "what others leave of 16");
+      "what other holders leave of 16");
   take(other, 4);
   expect_refused(
       other, ErrorCode::QuotaExceeded,

@@ -7,9 +7,9 @@
 //
 // Owns     the loader, and the counts of what was loaded.
 // Thread   engine thread only.
-// Errors PermissionDenied without the right; NotSupported if no model takes adapters, and for a
-// path if the server has
-//          no folder of adapters; else those of AdapterLoader and AdapterCatalog.
+// Errors   PermissionDenied without the right; NotSupported if no model takes adapters, and for a
+//          path if the server has no folder of adapters; else those of AdapterLoader and
+//          AdapterCatalog.
 #include <cstdint>
 #include <functional>
 #include <optional>

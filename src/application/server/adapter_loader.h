@@ -5,11 +5,10 @@
 //
 // Owns     the thread, which starts with the first adapter, and the adapters that wait for it.
 // Thread   engine thread. `then` is called there, by turn().
-// Errors Unavailable if the tenant has as many adapters under way, or bytes of them, as its share
-// allows; else those of
-//          AdapterCatalog::add().
-// Bound ServerLimit::LoadingAdapterCountMax and LoadingAdapterBytesMax, of which each tenant has a
-// share.
+// Errors   Unavailable if the tenant has as many adapters under way, or bytes of them, as its share
+//          allows; else those of AdapterCatalog::add().
+// Bound    ServerLimit::LoadingAdapterCountMax and LoadingAdapterBytesMax, of which each tenant has
+//          a share.
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
