@@ -76,7 +76,7 @@ TEST_F(EmbedSlots, ATenantLeavesHalfOfWhatOthersLeave) {
   expect_refused(
       other, ErrorCode::QuotaExceeded,
       "output_embed_count_max: 1 more wanted for outputs, this program's take 4 of 4, half of what "
-      "others leave of 16");
+      "other holders leave of 16");
   take(start(3), 2);
 }
 
@@ -87,7 +87,7 @@ TEST_F(EmbedSlots, AProgramLeavesSomeToOthersOfItsTenant) {
   expect_refused(
       first, ErrorCode::QuotaExceeded,
       "output_embed_count_max: 1 more wanted for outputs, this program's take 8 of 8, half of what "
-      "others leave of 16");
+      "other holders leave of 16");
   take(second, 4);
   harness.send(first.id, DeallocEmbeds{first.queue, {outputs[0], outputs[1]}}, false);
   harness.run();
