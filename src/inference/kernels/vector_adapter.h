@@ -2,15 +2,15 @@
 // Products with the low-rank matrices of adapters, in sixteen lanes, for every instruction set. As
 // vector_math.h, this is written in terms of `Lanes` and stays local to the file that includes it.
 //
-// Order. Shrink: the sixteen lanes of a row of A add its columns in order by fma, then the fixed
-// tree of Lanes::sum, then the row's scale. Expand: from zero, fma over the rank in order, then one
+// Order. Shrink: the sixteen lanes of a row of A add its columns in order by fma. The fixed tree of
+// Lanes::sum and the row's scale follow. Expand: fma over the rank in order from zero, and one
 // addition to y. Neither depends on which rows are together in a call. scalar/adapter.cc defines
 // both, with the same bits.
 //
-// Bytes. Each is read once a call: A and B are a few per cent of the base's weights, and a call has
-// all rows of an adapter. One row alone is bound by memory, so four rows of A, or four groups of
-// outputs, are under way at once. Of several rows, tiles of 2 x 3 and 1 x 4 share each load and
-// each conversion of 16-bit numbers; sums fit the sixteen registers of AVX2.
+// Bytes. A call has all rows of an adapter and reads each byte of A and B once; these are a few per
+// cent of the base's weights. One row alone is bound by memory, so four rows of A, or four groups
+// of outputs, are under way at once. With several rows, tiles of 2 x 3 and 1 x 4 share each load
+// and each conversion of 16-bit numbers. Sums fit the sixteen registers of AVX2.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -25,17 +25,13 @@
 // asks for the slice's weights of the next row group, which come while the chunk is multiplied.
 //
 // Operations. Eight rows by 32 columns by one token of 4-bit codes are 512 multiplications and
-// additions. On AVX2 they take 8 vpmaddubsw, 7 vpaddw, vpmaddwd, vpaddd (the zero of the codes, or
-// a second vfmadd for minima), vcvtdq2ps, vmulps and vfmadd: 20 vector operations, of which 11 or
-// 12 multiply; on 256-bit VNNI 8 vpdpbusd and 3 or 4 more, of which 10 or 11 multiply. Two
-// multiplications a cycle make 5.5 to 6 cycles, and 5 to 5.5.
+// additions. On AVX2 they take 20 vector operations, of which 11 or 12 multiply. Eight are
+// vpmaddubsw and seven vpaddw. The others are vpmaddwd, vpaddd (the zero of the codes, or a second
+// vfmadd for minima), vcvtdq2ps, vmulps and vfmadd. On 256-bit VNNI they take 8 vpdpbusd and 3 or 4
+// more, of which 10 or 11 multiply. Two multiplications a cycle make 5.5 to 6 cycles, and 5 to 5.5.
 //
-// Reached on two cores of a Zen 5 at 4.1 GHz, 8192x2048 (bench/log/kernels.md has the table). One
-// token: the memory roof in every format and set; two tokens on AVX2, four on the others: 85 % of
-// it and more for 4-bit codes. 512 tokens, Gop/s: AVX2 630 to 670 for 4-bit codes (80 operations a
-// cycle and core of 85 to 93), 620 for 5, 470 for 6, 375 for 8, 235 for floats; 256-bit VNNI 720
-// to 810, 6 bits 670; AVX-512 1,260 to 1,430, floats 400. AVX2 of 6 bits waits
-// for multiplications too (4 widenings a block), 8 bits for all four pipes (39 operations).
+// bench/log/kernels.md has what is reached. AVX2 waits for multiplications with codes of 4 and of 6
+// bits (4 widenings a block), and for all four pipes with those of 8 bits (39 operations).
 #include <stddef.h>
 #include <stdint.h>
 

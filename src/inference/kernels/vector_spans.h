@@ -1,6 +1,6 @@
 #pragma once
-// What a span of keys and values is: where its blocks lie, which of its slots a row sees, and
-// asking for its memory ahead. As vector_math.h, this stays local to the file that includes it.
+// A span of keys and values: the places of its blocks, the slots that a row sees, and asking for
+// its memory ahead. As vector_math.h, this stays local to the file that includes it.
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,14 +13,14 @@ namespace {
 constexpr uint32_t kSlotsPerSpan = 256, kSlotsPerBlock = 16;
 constexpr uint32_t kBlocksPerSpan = kSlotsPerSpan / kSlotsPerBlock;
 
-// Where eight slots lie.
+// The places of eight slots.
 struct Half {
   const uint8_t* keys;
   const uint8_t* values;
-  const uint8_t* scales;  // Of the keys; those of the values lie page_size floats behind.
+  const uint8_t* scales;  // Of the keys; those of the values follow after page_size floats.
 };
 
-// Where the keys and values of sixteen slots lie; `high` is for the last eight.
+// The places of the keys and values of sixteen slots; `high` is for the last eight.
 struct LaneBlock {
   const uint8_t* keys_low;
   const uint8_t* keys_high;
@@ -125,7 +125,7 @@ Half neighbour(const AttendArguments& a, const Half& half, int direction) {
           half.scales + slots * static_cast<ptrdiff_t>(sizeof(float))};
 }
 
-// Fills the view of the span from `first_slot`. Halves that nobody sees point at readable memory.
+// Fills the view of the span from `first_slot`. Halves that no row sees point at readable memory.
 template <typename E>
 void view_span(const AttendArguments& a, uint32_t first_slot, Span& span) {
   span.first_slot = first_slot;
@@ -145,7 +145,7 @@ void view_span(const AttendArguments& a, uint32_t first_slot, Span& span) {
   }
 }
 
-// Which slots of the span one row sees. Returns whether there is any.
+// Finds the slots of the span that one row sees. Returns whether there is any.
 template <typename L>
 bool row_visibility(const AttendArguments& a, const QueryRow& row, const Span& span,
                     uint16_t* visible) {

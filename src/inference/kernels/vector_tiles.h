@@ -9,7 +9,7 @@
 namespace quire::inference {
 namespace {
 
-// What a tile works on.
+// The operands of a tile.
 struct Strip {
   const uint8_t* weights;  // First unit of the first group, or a panel.
   size_t group_bytes;
@@ -68,7 +68,7 @@ inline const ActivationBlock& token(const uint8_t* activations, size_t stride, i
   return *reinterpret_cast<const ActivationBlock*>(activations + index * stride);
 }
 
-// What the zero of the codes counts against in the lines from kFirst on.
+// The sum by which the zero of the codes counts, in the lines from kFirst on.
 template <typename S, int kFirst>
 inline int32_t negative_sum(const ActivationBlock& x) {
   if constexpr (!S::kHalves) return x.negative_sum;

@@ -49,7 +49,8 @@ struct Codes : LinesOf256 {
   };
 
  private:
-  // What the zero of the codes takes from a dot. Codes of 8 bits are centred by their products.
+  // The part of a dot that the zero of the codes takes. Codes of 8 bits are centred by their
+  // products.
   template <int kZeroBits>
   static __m256i zero(int32_t negative_sum) {
     if constexpr (kZeroBits == 7) return _mm256_setzero_si256();

@@ -1,6 +1,6 @@
-// Products with the low-rank matrices of adapters, as vector_adapter.h makes them: the same fused
-// operations in the same order, and so the same bits in every table. std::fma rounds once whether
-// the machine has the operation or not.
+// Products with the low-rank matrices of adapters, by the fused operations of vector_adapter.h in
+// the same order. So every table has the same bits. std::fma rounds once whether the machine has
+// the operation or not.
 #include <cmath>
 
 #include "inference/api/plain_number.h"

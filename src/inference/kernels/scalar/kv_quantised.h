@@ -1,14 +1,14 @@
 #pragma once
-// Keys, values and queries in 8 bits (KvFormat::Q8), in plain C++: what every table does.
+// Keys, values and queries in 8 bits (KvFormat::Q8), in plain C++. Every table does the same.
 //
-// A vector x becomes codes round(x / scale) with scale = max |x| / 127, rounded to nearest, ties to
-// even. Keys and queries are turned first by a Hadamard matrix (of +1 and -1) over the largest
-// power of two that divides head_dim, because a few dimensions of keys are many times larger than
-// the others, and one scale would leave those without bits. The product of turned vectors is that
-// of the vectors times the size of the matrix.
+// A vector x becomes codes round(x / scale) with scale = max |x| / 127. Ties go to even. Keys and
+// queries are turned first by a Hadamard matrix (of +1 and -1) over the largest power of two that
+// divides head_dim. A few dimensions of keys are many times larger than the others, which would be
+// left without bits by one scale. The product of turned vectors is that of the vectors times the
+// size of the matrix.
 //
-// A vector without a number above 1e-30 gets zeros; one with an infinity or not-a-number gets a
-// scale that is not a number, so that whoever sees it is not finite either.
+// A vector without a number above 1e-30 gets zeros. The scale of a vector with an infinity or
+// not-a-number is not a number, and a row that sees it is not finite either.
 #include <cstdint>
 
 namespace quire::inference::scalar {
