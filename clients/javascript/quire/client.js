@@ -15,7 +15,7 @@ export async function connect(url = "ws://127.0.0.1:7847", options = {}) {
 // Made by connect().
 export class Client {
   #connection;
-  #uploading = Promise.resolve(); // A connection uploads one program at a time.
+  #uploading = Promise.resolve(); // A connection uploads one thing at a time.
 
   constructor(connection) {
     this.#connection = connection;
@@ -50,12 +50,16 @@ export class Client {
     const wasm = await bytesOf(source);
     const program = "sha256:" + (await sha256(wasm));
     if (!(await this.#hasProgram(program))) {
-      const uploaded = this.#uploading.then(() => this.#uploadUnlessThere(program, wasm));
-      this.#uploading = uploaded.catch(() => {});
-      await uploaded;
+      await this.#uploadInTurn(() => this.#uploadUnlessThere(program, wasm));
     }
     if (name) await this.nameProgram(program, name);
     return program;
+  }
+
+  #uploadInTurn(work) {
+    const uploaded = this.#uploading.then(work);
+    this.#uploading = uploaded.catch(() => {});
+    return uploaded;
   }
 
   async #hasProgram(program) {
@@ -64,18 +68,62 @@ export class Client {
 
   async #uploadUnlessThere(program, wasm) {
     if (await this.#hasProgram(program)) return; // Who went before may have brought it.
-    const head = { verb: "upload", program, program_bytes: wasm.length };
-    for (let offset = 0; offset === 0 || offset < wasm.length; offset += PAYLOAD_BYTES_MAX) {
-      await this.#connection.ask(
-        { ...head, offset },
-        wasm.subarray(offset, offset + PAYLOAD_BYTES_MAX),
-      );
+    await this.#sendParts({ verb: "upload", program, program_bytes: wasm.length }, wasm);
+  }
+
+  // Returns the reply to the last part, converted.
+  async #sendParts(head, content, convert) {
+    let last;
+    for (let offset = 0; offset === 0 || offset < content.length; offset += PAYLOAD_BYTES_MAX) {
+      const part = content.subarray(offset, offset + PAYLOAD_BYTES_MAX);
+      last = await this.#connection.ask({ ...head, offset }, part, convert);
     }
+    return last;
   }
 
   // Code "already-exists": the operator of the server gave this name to another program.
   nameProgram(program, name) {
     return this.#connection.ask({ verb: "name_program", program, name });
+  }
+
+  // ---- Adapters. A name is NAME, or MODEL:NAME for another than the first model.
+
+  // `files` has the content of each file by its name: adapter_config.json and
+  // adapter_model.safetensors, or one that ends in .gguf. Code "already-exists": another adapter
+  // has the name.
+  async uploadAdapter(name, files) {
+    const parts = await Promise.all(
+      Object.entries(files).map(async ([each, source]) => [each, await bytesOf(source)]),
+    );
+    const content = new Uint8Array(await new Blob(parts.map(([, part]) => part)).arrayBuffer());
+    const head = {
+      verb: "upload_adapter",
+      name,
+      files: parts.map(([each, part]) => ({ name: each, bytes: part.length })),
+      digest: "sha256:" + (await sha256(content)),
+    };
+    return this.#uploadInTurn(() =>
+      this.#sendParts(head, content, (reply) => toCamel(reply, "reply", "id")),
+    );
+  }
+
+  // The path lies below the folder of the server's --adapters.
+  addAdapter(name, path) {
+    return this.#connection.ask({ verb: "add_adapter", name, path }, undefined, (reply) =>
+      toCamel(reply, "reply", "id"),
+    );
+  }
+
+  // Programs that use it go on. Code "not-found": this client's tenant has no adapter of that name.
+  removeAdapter(name) {
+    return this.#connection.ask({ verb: "remove_adapter", name });
+  }
+
+  // The adapters that this client's programs may use; of very many the first 200.
+  listAdapters() {
+    return this.#connection.ask({ verb: "list_adapters" }, undefined, (head) =>
+      head.adapters.map((each) => toCamel(each)),
+    );
   }
 
   // ---- Instances.

@@ -80,6 +80,23 @@ export interface ServerStatus {
   [member: string]: unknown;
 }
 
+/** An adapter (LoRA) that the server has loaded. */
+export interface Adapter {
+  name: string;
+  model: string;
+  /** "sha256:..." of its matrices. */
+  digest: string;
+  rankMax: number;
+  parameterCount: number;
+  /** The memory that it takes. */
+  bytes: number;
+  /** A path, or "upload"; empty: this client may not know it. */
+  source: string;
+  /** True if it belongs to its tenant, and not to the server. */
+  own: boolean;
+  inUse: boolean;
+}
+
 export class Client {
   private constructor();
   /** The server has said that it is shutting down. */
@@ -91,6 +108,18 @@ export class Client {
   upload(source: Exclude<Bytes, string>, name?: string): Promise<string>;
   /** Code "already-exists": the operator of the server gave this name to another program. */
   nameProgram(program: string, name: string): Promise<void>;
+  /**
+   * `files` has the content of each file by its name: adapter_config.json and
+   * adapter_model.safetensors, or one that ends in .gguf. A name is NAME, or MODEL:NAME for another
+   * than the first model. Code "already-exists": another adapter has the name.
+   */
+  uploadAdapter(name: string, files: Record<string, Bytes>): Promise<Adapter>;
+  /** The path lies below the folder of the server's --adapters. */
+  addAdapter(name: string, path: string): Promise<Adapter>;
+  /** Programs that use it go on. Code "not-found": this client's tenant has none of that name. */
+  removeAdapter(name: string): Promise<void>;
+  /** The adapters that this client's programs may use; of very many the first 200. */
+  listAdapters(): Promise<Adapter[]>;
   /**
    * By digest or name. Code "unavailable", with retryAfter: the server is full. TypeError: `args`
    * is not a list of texts.

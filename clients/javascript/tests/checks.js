@@ -1,6 +1,6 @@
 // The checks of the client, for node and browsers: `run(server)` returns a line for each, "ok NAME"
-// or why not. `server` has url, key, and `hello`, the bytes of that program; it knows the programs
-// echo and files.
+// or why not. `server` has url, key, `hello`, the bytes of that program, and `adapter`, those of an
+// adapter for its model. It knows the programs echo and files.
 
 import { ConnectionLost, InstanceFailed, QuireError, connect } from "../quire/index.js";
 import { decode, encode } from "../quire/frames.js";
@@ -115,6 +115,20 @@ const checks = {
     await (await client.launch("echo", [], { seed: 7 })).abort();
     await fails(() => client.upload(bytes("no module")), "invalid-argument", /./);
     await fails(() => client.attach("0".repeat(32)), "not-found", /./);
+  },
+
+  async "an adapter is uploaded, listed and removed"(client, server) {
+    const added = await client.uploadAdapter("pirate", { "pirate.gguf": server.adapter });
+    same([added.name, added.rankMax, added.inUse], ["pirate", 1, false]);
+    same(await client.listAdapters(), [added]);
+    const blob = new Blob([server.adapter]);
+    same((await client.uploadAdapter("pirate", { "pirate.gguf": blob })).digest, added.digest);
+    await client.removeAdapter("pirate");
+    same(await client.listAdapters(), []);
+    await fails(() => client.removeAdapter("pirate"), "not-found", /pirate/);
+    await fails(() => client.addAdapter("pirate", "p"), "not-supported", /--adapters/);
+    await fails(() => client.uploadAdapter("bad", { "bad.gguf": bytes("GGUF") }), "corrupted", /./);
+    await fails(() => client.uploadAdapter("bad", { "bad.gguf": 7 }), TypeError, /number/);
   },
 
   async "wrong arguments are a TypeError, and nothing is launched"(client) {

@@ -31,11 +31,12 @@ PATIENCE = 120.0
 PROGRAMS = [guest("echo"), guest("files")]
 GRACE = ("--grace", "0.2")
 HELLO = BUILD / "inferlets/hello.wasm"
+ADAPTER = CLIENT.parents[1] / "tests/golden/adapters/llama_r1.gguf"
 NODE = shutil.which("node")
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-CHECK_COUNT_MIN = 17
+CHECK_COUNT_MIN = 18
 
 
 def node_flags() -> list[str] | None:
@@ -120,7 +121,7 @@ class Node(unittest.TestCase):
                     self.subTest(key=bool(key)),
                     Server(*GRACE, *flags, programs=PROGRAMS) as server,
                 ):
-                    ran = self.node(str(HERE / "node.js"), server.url, key, str(HELLO))
+                    ran = self.node(str(HERE / "node.js"), server.url, key, str(HELLO), str(ADAPTER))
                     self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
                     self.assertGreaterEqual(len(ran.stdout.splitlines()), CHECK_COUNT_MIN)
 
@@ -171,6 +172,7 @@ class Browser(unittest.TestCase):
         shutil.copytree(CLIENT / "quire", self.folder / "quire")
         shutil.copytree(HERE, self.folder / "tests")
         shutil.copy(HELLO, self.folder)
+        shutil.copy(ADAPTER, self.folder / "adapter.gguf")
         self.site = Site(self.folder)
         self.addCleanup(self.site.server_close)
         threading.Thread(target=self.site.serve_forever, daemon=True).start()
@@ -219,8 +221,12 @@ class Browser(unittest.TestCase):
                   fetch("/said", {{ method: "POST", body: lines.join("\\n") }});
                 try {{
                   const {{ run }} = await import("/tests/checks.js");
-                  const hello = new Uint8Array(await (await fetch("/hello.wasm")).arrayBuffer());
-                  await say(await run({{ url: {server.url!r}, key: {self.keys.key!r}, hello }}));
+                  const read = async (file) =>
+                    new Uint8Array(await (await fetch(file)).arrayBuffer());
+                  const hello = await read("/hello.wasm");
+                  const adapter = await read("/adapter.gguf");
+                  const url = {server.url!r}, key = {self.keys.key!r};
+                  await say(await run({{ url, key, hello, adapter }}));
                 }} catch (error) {{
                   await say(["failed: " + error.stack]);
                 }}
