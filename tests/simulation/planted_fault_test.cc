@@ -33,8 +33,8 @@ constexpr test::Driver kWorldsWithAdapters{
 // Without verify(), so that only what guests get can give a fault away.
 constexpr test::Driver kOutputsWithAdapters{
     "outputs", [](std::uint64_t seed) { run_world(simulation::kAdapterSeeds + seed, false); }};
-// The random programs of the control layer notice these too (tests/control). Guests alone rarely see
-// a wrong name: a thousand worlds may have no snapshot that it keeps from opening.
+// The random programs of the control layer notice these too (tests/control). Guests alone rarely
+// see a wrong name: a thousand worlds may have no snapshot that it keeps from opening.
 constexpr test::Plant kAdapterPlants[] = {
     {Fault::NameWithoutAdapter, "adapter left out of the name", kWorldsWithAdapters},
     {Fault::AdapterRunOffByOne, "a run of adapters off by one slot", kWorldsWithAdapters},
