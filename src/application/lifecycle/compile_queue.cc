@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/api/tenant_turns.h"
 
 namespace quire::lifecycle {
 
@@ -29,8 +30,7 @@ void CompileQueue::push(control::TenantId tenant, Job job) {
 
 std::optional<CompileQueue::Job> CompileQueue::pop() {
   if (lines_.empty()) return std::nullopt;
-  auto line = last_ ? lines_.upper_bound(*last_) : lines_.begin();
-  if (line == lines_.end()) line = lines_.begin();
+  const auto line = last_ ? control::next_tenant(lines_, *last_) : lines_.begin();
   last_ = line->first;
   Job job = std::move(line->second.front());
   line->second.pop_front();

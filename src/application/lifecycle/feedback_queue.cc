@@ -3,22 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "control/api/tenant_turns.h"
 
 namespace quire::lifecycle {
 
 using control::InstanceId;
 using control::TenantId;
-
-namespace {
-
-// The tenant whose turn it is after `last`. Requires: there is one.
-template <typename OfTenants>
-TenantId next_after(const OfTenants& tenants, TenantId last) {
-  const auto next = tenants.upper_bound(last);
-  return next == tenants.end() ? tenants.begin()->first : next->first;
-}
-
-}  // namespace
 
 std::size_t FeedbackQueue::level_of(std::uint64_t used_ns) const {
   std::size_t level = 0;
@@ -43,13 +33,13 @@ InstanceId FeedbackQueue::pop() {
 InstanceId FeedbackQueue::pop_least() {
   Level& level =
       *std::ranges::find_if(levels_, [](const Level& each) { return !each.lines.empty(); });
-  level.last_turn = next_after(level.lines, level.last_turn);
+  level.last_turn = control::next_tenant(level.lines, level.last_turn)->first;
   return take(level, level.last_turn);
 }
 
 // Takes the oldest guest of the tenant whose turn it is.
 InstanceId FeedbackQueue::pop_oldest() {
-  last_oldest_turn_ = next_after(counts_, last_oldest_turn_);
+  last_oldest_turn_ = control::next_tenant(counts_, last_oldest_turn_)->first;
   Level* oldest = nullptr;
   std::uint64_t number = pushed_count_;
   for (Level& level : levels_) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/start_thread.h"
+#include "control/api/tenant_turns.h"
 
 namespace quire::server {
 namespace {
@@ -94,8 +95,7 @@ bool AdapterLoader::turn() {
 
 // The tenant after the last one, by number.
 AdapterLoad AdapterLoader::take_next() {
-  auto next = waiting_.upper_bound(last_);
-  if (next == waiting_.end()) next = waiting_.begin();
+  const auto next = control::next_tenant(waiting_, last_);
   last_ = next->first;
   AdapterLoad load = std::move(next->second.front());
   next->second.pop_front();

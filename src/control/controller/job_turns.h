@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/api/tenant_turns.h"
 #include "control/objects/instance.h"
 
 namespace quire::control {
@@ -54,8 +55,7 @@ class JobTurns {
   // The next tenant's first job, which runs from now on. Empty: none waits.
   std::optional<Turn> take_next() {
     if (waiting_.empty()) return std::nullopt;
-    auto turn = waiting_.upper_bound(last_turn_);
-    if (turn == waiting_.end()) turn = waiting_.begin();
+    const auto turn = next_tenant(waiting_, last_turn_);
     last_turn_ = turn->first;
     const std::uint64_t id = *turn->second.begin();
     Job& job = jobs_.at(id);

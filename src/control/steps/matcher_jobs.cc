@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/api/tenant_turns.h"
 
 namespace quire::control {
 
@@ -24,8 +25,7 @@ void MatcherJobs::release(TenantId tenant, MatcherRef matcher) {
 
 void MatcherJobs::fill() {
   while (running_count_ < kRunningCountMax && !waiting_.empty()) {
-    auto turn = waiting_.upper_bound(last_turn_);
-    if (turn == waiting_.end()) turn = waiting_.begin();
+    const auto turn = next_tenant(waiting_, last_turn_);
     last_turn_ = turn->first;
     Job job = std::move(turn->second.front());
     turn->second.pop_front();
