@@ -99,9 +99,7 @@ bool has_trait(const control::ModelDescription& model, const char* trait) {
 Result<HandleTable::Entry> find_adapter(HostCall& call, const std::string& name) {
   GuestState& guest = call.guest;
   const std::vector<control::ModelDescription>& models = guest.models();
-  const std::size_t colon = name.rfind(':');
-  const bool has_base = colon != std::string::npos;
-  const std::string adapter = has_base ? name.substr(colon + 1) : name;
+  const control::CalledAdapter called = control::called_adapter(name);
   std::string known;
   for (std::size_t index = 0; index < models.size(); ++index) {
     known += (known.empty() ? "" : ", ") + models[index].name;
@@ -110,9 +108,9 @@ Result<HandleTable::Entry> find_adapter(HostCall& call, const std::string& name)
     for (const auto& each : guest.host.adapters->list(guest.identity.tenant, model)) {
       known += ", " + models[index].name + ":" + each.name;
     }
-    if (has_base && models[index].name != name.substr(0, colon)) continue;
+    if (called.model && models[index].name != *called.model) continue;
     Result<control::AdapterSetRef> set =
-        guest.host.adapters->choose(guest.identity.tenant, model, {{adapter, 1.0f}});
+        guest.host.adapters->choose(guest.identity.tenant, model, {{called.name, 1.0f}});
     if (!set.ok()) continue;
     const std::uint32_t payload = guest.named_models.add({name, std::move(set).take()});
     return HandleTable::Entry{.model = static_cast<std::uint8_t>(index), .payload = payload};

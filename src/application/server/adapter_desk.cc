@@ -39,26 +39,24 @@ AdapterDesk::AdapterDesk(const GatewayParts& parts, const ServiceLimits& limits)
 Result<AdapterDesk::Place> AdapterDesk::find_place(const std::string& name) const {
   if (parts_.adapters.catalog == nullptr) return none_taken();
   const std::vector<control::ModelDescription>& models = parts_.control.models();
-  const std::size_t colon = name.rfind(':');
+  const control::CalledAdapter called = control::called_adapter(name);
   std::string known;
   for (std::size_t index = 0; index < models.size(); ++index) {
     const control::ModelIndex model{static_cast<std::uint32_t>(index)};
-    if (colon == std::string::npos && parts_.adapters.catalog->is_open(model))
-      return Place{model, name};
-    if (colon != std::string::npos && models[index].name == name.substr(0, colon)) {
-      return Place{model, name.substr(colon + 1)};
-    }
+    const bool is_meant = called.model ? models[index].name == *called.model
+                                       : parts_.adapters.catalog->is_open(model);
+    if (is_meant) return Place{model, called.name};
     known += (known.empty() ? "" : ", ") + models[index].name;
   }
-  if (colon == std::string::npos) return none_taken();
+  if (!called.model) return none_taken();
   return Error(ErrorCode::NotFound,
-               "no model is named " + in_quotes(name.substr(0, colon)) + "; there are: " + known);
+               "no model is named " + in_quotes(*called.model) + "; there are: " + known);
 }
 
 // The place of an adapter that is there: without a model's name, the first model that has it.
 Result<AdapterDesk::Place> AdapterDesk::find_own(const Principal& caller,
                                                  const std::string& name) const {
-  if (parts_.adapters.catalog != nullptr && name.find(':') == std::string::npos) {
+  if (parts_.adapters.catalog != nullptr && !control::called_adapter(name).model) {
     for (std::size_t index = 0; index < parts_.control.models().size(); ++index) {
       const control::ModelIndex model{static_cast<std::uint32_t>(index)};
       if (!parts_.adapters.catalog->is_open(model)) continue;
@@ -108,6 +106,11 @@ Result<void> AdapterDesk::add(const Principal& caller, const std::string& name,
       begin(caller, name, control::AdapterPath{path, parts_.adapters.folder}, std::move(then));
   if (!begun.ok()) ++refused_count_;
   return begun;
+}
+
+std::optional<std::uint64_t> AdapterDesk::retry_after_ms(const Error& failed) {
+  constexpr std::uint64_t kLoadMs = 1'000;
+  return failed.code() == ErrorCode::Unavailable ? std::optional(kLoadMs) : std::nullopt;
 }
 
 Result<void> AdapterDesk::add(const Principal& caller, const std::string& name, AdapterBytes files,

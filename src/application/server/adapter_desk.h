@@ -46,6 +46,8 @@ class AdapterDesk {
                    const std::string& path, Then then);
   Result<void> add(const service::Principal& caller, const std::string& name, AdapterBytes files,
                    Then then);
+  // When an add() that failed may succeed; empty: never.
+  static std::optional<std::uint64_t> retry_after_ms(const Error& failed);
   // Requests and contexts that use the adapter go on with it.
   Result<void> remove(const service::Principal& caller, const std::string& name);
   // The adapters that the tenant may use, by model and name. A key that may launch may list them.

@@ -12,7 +12,6 @@
 namespace quire::server {
 namespace {
 
-constexpr std::uint64_t kLoadRetryMs = 1'000;
 // Members that vLLM has and that change nothing here.
 constexpr std::array<std::string_view, 1> kPassedOver = {"lora_int_id"};
 
@@ -108,10 +107,8 @@ void AdapterForms::answer(Peer& peer, HttpAnswer answer) {
 }
 
 void AdapterForms::refuse(Peer& peer, const Form& form, const Error& error) {
-  const bool is_full = error.code() == ErrorCode::Unavailable;
   answer(peer, refusal_for({form.target, form.request_id}, status_of(error.code()), error.code(),
-                           std::string(error.message()),
-                           is_full ? std::optional(kLoadRetryMs) : std::nullopt));
+                           std::string(error.message()), AdapterDesk::retry_after_ms(error)));
 }
 
 void AdapterForms::load(Peer& peer, const Form& form) {

@@ -18,7 +18,6 @@ constexpr std::size_t kNameBytes = 16;  // Random ones of an instance's name; 32
 constexpr std::uint64_t kReceivedRetryMs = 20;
 constexpr std::uint64_t kSocketRetryMs = 100;
 constexpr std::uint64_t kCompiledRetryMs = 500;
-constexpr std::uint64_t kLoadedRetryMs = 1'000;  // An adapter.
 
 static_assert(wire::kArgumentCountMax == hostcalls::kArgumentCountMax);
 
@@ -341,8 +340,7 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::List
 namespace {
 
 wire::ReplyBody adapter_failure(const Error& error) {
-  const bool is_full = error.code() == ErrorCode::Unavailable;
-  return failure(error, is_full ? std::optional(kLoadedRetryMs) : std::nullopt);
+  return failure(error, AdapterDesk::retry_after_ms(error));
 }
 
 }  // namespace

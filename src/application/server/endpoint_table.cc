@@ -11,13 +11,8 @@ namespace {
 
 constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 // What the server answers itself.
-constexpr std::string_view kOwnPaths[] = {"/",
-                                          "/health",
-                                          "/health/live",
-                                          "/health/ready",
-                                          "/metrics",
-                                          "/v1/load_lora_adapter",
-                                          "/v1/unload_lora_adapter"};
+constexpr std::string_view kOwnPaths[] = {"/", "/health", "/health/live", "/health/ready",
+                                          "/metrics"};
 constexpr std::size_t kPathBytesMax = 1024;
 
 template <std::size_t N>
@@ -72,7 +67,7 @@ Result<EndpointRule> parse_endpoint_rule(std::string_view text) {
                      " is not one: it begins with / and has no blank, ? or #, and a * only as "
                      "its end, after a /");
   }
-  if (!rule.is_prefix && contains(kOwnPaths, rule.path)) {
+  if (!rule.is_prefix && (contains(kOwnPaths, rule.path) || contains(kAdapterPaths, rule.path))) {
     return wrong(text, "the server itself answers " + rule.path);
   }
   rule.program = command.front();

@@ -13,6 +13,10 @@
 
 namespace quire::server {
 
+// The paths of the requests for adapters (adapter_forms.h), by AdapterForm.
+inline constexpr std::string_view kAdapterPaths[] = {"/v1/load_lora_adapter",
+                                                     "/v1/unload_lora_adapter"};
+
 struct EndpointRule {
   std::string method;  // GET, POST, PUT, PATCH or DELETE.
   std::string path;    // "/x", or "/x/" of all that begins so.

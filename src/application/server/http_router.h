@@ -100,9 +100,6 @@ struct Decision {
   service::PrincipalHandle key_holder = {};  // Null: the request has shown no known key.
 };
 
-inline constexpr std::string_view kAdapterPaths[] = {"/v1/load_lora_adapter",
-                                                     "/v1/unload_lora_adapter"};
-
 // Where a server answers for its health.
 inline constexpr std::size_t kHealthPathCount = 3;
 inline constexpr std::string_view kHealthPaths[kHealthPathCount] = {"/health", "/health/live",

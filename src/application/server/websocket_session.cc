@@ -318,7 +318,7 @@ Result<void> WebSocketSession::check_adapter(const wire::UploadAdapter& part) co
   std::uint64_t bytes = 0;
   for (const wire::AdapterFile& each : part.files) bytes = std::max(bytes, each.bytes);
   return host_.link.adapters->check_room(is_servers ? std::nullopt : std::optional(caller.tenant),
-                                         part.name.substr(part.name.rfind(':') + 1),
+                                         control::called_adapter(part.name).name,
                                          bytes - std::min(bytes, kHeaderBytes));
 }
 

@@ -7,6 +7,12 @@
 
 namespace quire::control {
 
+CalledAdapter called_adapter(const std::string& text) {
+  const std::size_t colon = text.rfind(':');  // A name has none, and a model's may.
+  if (colon == std::string::npos) return {std::nullopt, text};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
 Result<void> check_adapter_name(std::string_view name) {
   const auto is_allowed = [](char each) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||

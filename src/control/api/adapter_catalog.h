@@ -28,6 +28,13 @@ inline constexpr std::size_t kAdapterNameBytesMax = 64;
 // clear. InvalidArgument.
 Result<void> check_adapter_name(std::string_view name);
 
+// The words by which a client or a program names an adapter: NAME, or MODEL:NAME.
+struct CalledAdapter {
+  std::optional<std::string> model;
+  std::string name;
+};
+CalledAdapter called_adapter(const std::string& text);
+
 struct AdapterChoice {
   std::string name;
   float scale = 1.0f;
