@@ -18,6 +18,7 @@
 #include "main/verbs/shared/kv_text.h"
 #include "main/verbs/shared/output.h"
 #include "main/verbs/shared/remote_times.h"
+#include "main/verbs/shared/server_connection.h"
 
 namespace quire {
 namespace {
@@ -30,12 +31,6 @@ constexpr std::chrono::milliseconds kLoadTimeMax{600'000};
 constexpr std::size_t kToldDigits = 12;  // Of a digest.
 
 // ---- A server.
-
-Result<std::unique_ptr<client::ServerClient>> connect(const cli::AdapterOptions& options) {
-  const wire::Endpoint endpoint = TRY(server_endpoint(options.server));
-  const std::string key = TRY(server_key(options.key_file));
-  return client::ServerClient::connect(endpoint, kConnectTimeMax, {}, key);
-}
 
 // The reply of one kind, or the server's error.
 template <typename Wanted>
@@ -72,7 +67,7 @@ std::string statuses_text(const std::vector<AdapterStatus>& adapters) {
 }
 
 Result<void> list_server(const cli::AdapterOptions& options) {
-  const auto client = TRY(connect(options));
+  const auto client = TRY(connect_server(options.server, options.key_file));
   const auto list = TRY(ask<wire::AdapterList>(*client, wire::ListAdapters{}));
   if (options.output == cli::OutputStyle::Json) {
     nlohmann::json json = nlohmann::json::array();
@@ -112,7 +107,7 @@ void print_status(const AdapterStatus& adapter) {
 }
 
 Result<void> show_server(const cli::AdapterOptions& options) {
-  const auto client = TRY(connect(options));
+  const auto client = TRY(connect_server(options.server, options.key_file));
   const auto list = TRY(ask<wire::AdapterList>(*client, wire::ListAdapters{}));
   std::string names;
   for (const AdapterStatus& each : list.adapters) {
@@ -155,7 +150,7 @@ Result<AdapterStatus> upload(client::ServerClient& client, const cli::AdapterOpt
 }
 
 Result<void> add(const cli::AdapterOptions& options) {
-  const auto client = TRY(connect(options));
+  const auto client = TRY(connect_server(options.server, options.key_file));
   const AdapterStatus added =
       options.on_server
           ? TRY(ask<wire::AdapterReply>(*client, wire::AddAdapter{options.name, options.path},
@@ -170,7 +165,7 @@ Result<void> add(const cli::AdapterOptions& options) {
 }
 
 Result<void> remove(const cli::AdapterOptions& options) {
-  const auto client = TRY(connect(options));
+  const auto client = TRY(connect_server(options.server, options.key_file));
   TRY(ask<wire::Done>(*client, wire::RemoveAdapter{options.name}));
   print(options.output == cli::OutputStyle::Json ? json_line({{"removed", options.name}})
                                                  : "removed " + printable(options.name) + "\n");

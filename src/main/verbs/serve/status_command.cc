@@ -11,6 +11,7 @@
 #include "main/verbs/shared/kv_text.h"
 #include "main/verbs/shared/output.h"
 #include "main/verbs/shared/remote_times.h"
+#include "main/verbs/shared/server_connection.h"
 #include "wire/frame_codec.h"
 
 namespace quire {
@@ -130,14 +131,9 @@ Result<std::string> status_json(wire::StatusReply status) {
 }
 
 Result<int> status(const cli::StatusOptions& options) {
-  const wire::Endpoint endpoint = TRY(server_endpoint(options.server));
-  const std::string key = TRY(server_key(options.key_file));
-  const std::unique_ptr<client::ServerClient> client =
-      TRY(client::ServerClient::connect(endpoint, kConnectTimeMax, {}, key));
+  const auto client = TRY(connect_server(options.server, options.key_file));
   wire::ReplyBody reply = TRY(client->ask(wire::Status{true}, kReplyTimeMax));
-  if (const auto* failure = std::get_if<wire::Failure>(&reply)) {
-    return Error(failure->code, failure->message);
-  }
+  if (const auto* failure = std::get_if<wire::Failure>(&reply)) return error_of(*failure);
   auto* told = std::get_if<wire::StatusReply>(&reply);
   if (told == nullptr || !told->detail) {
     return Error(ErrorCode::Unavailable,
