@@ -40,97 +40,100 @@ Result<std::uint64_t> share_of(ServerLimit limit, std::string_view value) {
   return bytes;
 }
 
-// The member that a word sets, and the most that it may be. Null: it is not one of these words.
-struct TenantWord {
-  std::optional<std::uint64_t>* value = nullptr;
-  std::uint64_t most = 0;
+// A member of --tenant that is a number, by the word for it.
+struct TenantNumber {
+  std::string_view word;
+  std::optional<std::uint64_t> TenantOptions::* to;
+  std::uint64_t least = 0;
+  std::uint64_t most = kCountMax;
 };
 
-TenantWord count_word(TenantOptions& tenant, std::string_view name) {
-  if (name == "instances") return {&tenant.instance_count_max, kCountMax};
-  if (name == "pages") return {&tenant.page_count_max, kCountMax};
-  if (name == "http") return {&tenant.http_exchange_count_max, kCountMax};
-  if (name == "adapters") {
-    return {&tenant.adapter_count_max, row_of(ServerLimit::AdapterCountMax).value};
+constexpr TenantNumber kTenantNumbers[] = {
+    {"instances", &TenantOptions::instance_count_max},
+    {"pages", &TenantOptions::page_count_max},
+    {"http", &TenantOptions::http_exchange_count_max},
+    {"adapters", &TenantOptions::adapter_count_max, 0, row_of(ServerLimit::AdapterCountMax).value},
+    {"adapter_rank", &TenantOptions::adapter_rank_max, 0, kAdapterRankMax},
+    {"requests_per_minute", &TenantOptions::requests_per_minute, 1, kRateMax},
+    {"launches_per_minute", &TenantOptions::launches_per_minute, 1, kRateMax},
+    {"tokens_per_minute", &TenantOptions::tokens_per_minute, 1, kRateMax},
+};
+
+// A member that is a count of bytes: the tenant's share of a limit that all tenants share.
+struct TenantBytes {
+  std::string_view word;
+  std::optional<std::uint64_t> TenantOptions::* to;
+  ServerLimit limit;
+};
+
+constexpr TenantBytes kTenantBytes[] = {
+    {"uploads", &TenantOptions::upload_bytes_max, ServerLimit::UploadBytesTotalMax},
+    {"frames", &TenantOptions::partial_frame_bytes_max, ServerLimit::PartialFrameBytesTotalMax},
+    {"adapter_bytes", &TenantOptions::adapter_bytes_max, ServerLimit::AdapterBytesMax},
+};
+
+Error wrong_member(std::string_view member, const std::string& how) {
+  return Error(ErrorCode::InvalidArgument, "--tenant: " + in_quotes(member) + " " + how);
+}
+
+Result<void> add_tenant_limit(TenantOptions& tenant, std::string_view member, std::size_t limit,
+                              std::string_view value) {
+  for (const InstanceLimitValue& other : tenant.limits) {
+    if (other.index == limit) return wrong_member(member, "is given twice");
   }
-  if (name == "adapter_rank") return {&tenant.adapter_rank_max, kAdapterRankMax};
+  Result<InstanceLimitValue> parsed = parse_limit_value(limit, value);
+  if (!parsed.ok()) return std::move(parsed).take_error().while_("--tenant");
+  tenant.limits.push_back(parsed.value());
   return {};
-}
-
-std::optional<ServerLimit> limit_of_bytes(std::string_view name) {
-  if (name == "uploads") return ServerLimit::UploadBytesTotalMax;
-  if (name == "frames") return ServerLimit::PartialFrameBytesTotalMax;
-  if (name == "adapter_bytes") return ServerLimit::AdapterBytesMax;
-  return std::nullopt;
-}
-
-std::optional<std::uint64_t>& bytes_of(TenantOptions& tenant, ServerLimit limit) {
-  return limit == ServerLimit::UploadBytesTotalMax         ? tenant.upload_bytes_max
-         : limit == ServerLimit::PartialFrameBytesTotalMax ? tenant.partial_frame_bytes_max
-                                                           : tenant.adapter_bytes_max;
 }
 
 // One of "weight:2", "instances:64", ...
 Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
-  const auto wrong = [&](const std::string& how) {
-    return Error(ErrorCode::InvalidArgument, "--tenant: " + in_quotes(member) + " " + how);
-  };
   const std::size_t colon = member.find(':');
   const std::string_view name = member.substr(0, colon);
   const std::string_view value = colon == std::string_view::npos ? "" : member.substr(colon + 1);
-  if (name == "memory") {
-    Result<std::uint64_t> bytes = parse_bytes(std::string(value));
-    if (!bytes.ok()) return wrong("has no count of bytes, as in memory:4GiB");
-    tenant.memory_bytes_max = bytes.value();
+  for (const TenantNumber& row : kTenantNumbers) {
+    if (name != row.word) continue;
+    tenant.*row.to = whole(value, row.most);
+    if (tenant.*row.to && *(tenant.*row.to) >= row.least) return {};
+    return wrong_member(member, "has no count from " + std::to_string(row.least) + " to " +
+                                    std::to_string(row.most));
+  }
+  for (const TenantBytes& row : kTenantBytes) {
+    if (name != row.word) continue;
+    const Result<std::uint64_t> bytes = share_of(row.limit, value);
+    if (!bytes.ok()) return wrong_member(member, std::string(bytes.error().message()));
+    tenant.*row.to = bytes.value();
     return {};
   }
-  if (const std::optional<ServerLimit> limit = limit_of_bytes(name)) {
-    const Result<std::uint64_t> bytes = share_of(*limit, value);
-    if (!bytes.ok()) return wrong(std::string(bytes.error().message()));
-    bytes_of(tenant, *limit) = bytes.value();
+  if (name == "memory") {
+    const Result<std::uint64_t> bytes = parse_bytes(std::string(value));
+    if (!bytes.ok()) return wrong_member(member, "has no count of bytes, as in memory:4GiB");
+    tenant.memory_bytes_max = bytes.value();
     return {};
   }
   if (name == "weight") {
     const std::optional<std::uint64_t> weight = whole(value, kWeightMax);
-    if (!weight || *weight == 0) return wrong("is not a weight from 1 to 1000");
+    if (!weight || *weight == 0) return wrong_member(member, "is not a weight from 1 to 1000");
     tenant.weight = static_cast<std::uint32_t>(*weight);
     return {};
   }
-  if (const std::optional<std::size_t> limit = find_limit(name)) {
-    for (const InstanceLimitValue& other : tenant.limits) {
-      if (other.index == *limit) return wrong("is given twice");
-    }
-    Result<InstanceLimitValue> parsed = parse_limit_value(*limit, value);
-    if (!parsed.ok()) return std::move(parsed).take_error().while_("--tenant");
-    tenant.limits.push_back(parsed.value());
-    return {};
-  }
   if (name == "allow-http") {
-    if (value.empty()) return wrong("names no host, as in allow-http:api.example.com");
+    if (value.empty()) {
+      return wrong_member(member, "names no host, as in allow-http:api.example.com");
+    }
     tenant.allow_http.emplace_back(value);
     return {};
   }
-  std::optional<std::uint64_t>* rate = name == "requests_per_minute"   ? &tenant.requests_per_minute
-                                       : name == "launches_per_minute" ? &tenant.launches_per_minute
-                                       : name == "tokens_per_minute"   ? &tenant.tokens_per_minute
-                                                                       : nullptr;
-  if (rate != nullptr) {
-    *rate = whole(value, kRateMax);
-    if (*rate && **rate > 0) return {};
-    return wrong("has no count from 1 to " + std::to_string(kRateMax));
+  if (const std::optional<std::size_t> limit = find_limit(name)) {
+    return add_tenant_limit(tenant, member, *limit, value);
   }
-  const TenantWord word = count_word(tenant, name);
-  if (word.value == nullptr) {
-    return wrong(
-        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, uploads:BYTES, "
-        "frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, allow-http:PATTERN, "
-        "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
-        "--limit, "
-        "as in token_count_max:1000000");
-  }
-  *word.value = whole(value, word.most);
-  if (!*word.value) return wrong("has no count from 0 to " + std::to_string(word.most));
-  return {};
+  return wrong_member(
+      member,
+      "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, uploads:BYTES, "
+      "frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, allow-http:PATTERN, "
+      "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
+      "--limit, as in token_count_max:1000000");
 }
 
 }  // namespace

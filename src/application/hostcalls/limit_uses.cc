@@ -3,17 +3,40 @@
 
 namespace quire::hostcalls {
 
+namespace {
+
+// Adds the limits that each HTTP exchange has for itself, so that no use of them is counted.
+void add_http_limits(const net::HttpLimits& http, std::vector<LimitUse>& uses) {
+  uses.insert(uses.end(),
+              {
+                  {"http.url_bytes_max", http.url_bytes_max, {}},
+                  {"http.request_header_bytes_max", http.request_header_bytes_max, {}},
+                  {"http.request_body_bytes_max", http.request_body_bytes_max, {}},
+                  {"http.response_header_bytes_max", http.response_header_bytes_max, {}},
+                  {"http.response_body_bytes_max", http.response_body_bytes_max, {}},
+                  {"http.decompressed_bytes_max", http.decompressed_bytes_max, {}},
+                  {"http.decompression_ratio_max", http.decompression_ratio_max, {}},
+                  {"http.whole_body_bytes_max", http.whole_body_bytes_max, {}},
+                  {"http.redirect_count_max", http.redirect_count_max, {}},
+                  {"http.connect_ns_max", http.connect_ns_max, {}},
+                  {"http.first_byte_ns_max", http.first_byte_ns_max, {}},
+                  {"http.idle_ns_max", http.idle_ns_max, {}},
+                  {"http.total_ns_max", http.total_ns_max, {}},
+              });
+}
+
+}  // namespace
+
 std::vector<LimitUse> own_limits(const GuestState& guest) {
   const GuestLimits& limits = guest.identity.limits;
   const control::InstanceLimits& control = guest.identity.control_limits;
   const auto handles = [&](const char* name, HandleKind kind, std::uint32_t maximum) {
     return LimitUse{name, maximum, guest.handles.count(kind)};
   };
-  const net::HttpLimits& http = limits.http;
   const control::PendingCommands pending = guest.host.control.pending(guest.identity.instance);
   const control::InstanceStatistics statistics =
       guest.host.control.statistics(guest.identity.instance);
-  return {
+  std::vector<LimitUse> uses = {
       handles("future_count_max", HandleKind::Future, limits.future_count_max),
       handles("queue_count_max", HandleKind::Queue, control.queue_count_max),
       handles("embed_count_max", HandleKind::Embed, control.embed_count_max),
@@ -61,20 +84,9 @@ std::vector<LimitUse> own_limits(const GuestState& guest) {
       {"result_bytes_max", limits.result_bytes_max, {}},
       {"argument_bytes_max", limits.argument_bytes_max, {}},
       {"log_line_bytes_max", limits.log_line_bytes_max, {}},
-      {"http.url_bytes_max", http.url_bytes_max, {}},
-      {"http.request_header_bytes_max", http.request_header_bytes_max, {}},
-      {"http.request_body_bytes_max", http.request_body_bytes_max, {}},
-      {"http.response_header_bytes_max", http.response_header_bytes_max, {}},
-      {"http.response_body_bytes_max", http.response_body_bytes_max, {}},
-      {"http.decompressed_bytes_max", http.decompressed_bytes_max, {}},
-      {"http.decompression_ratio_max", http.decompression_ratio_max, {}},
-      {"http.whole_body_bytes_max", http.whole_body_bytes_max, {}},
-      {"http.redirect_count_max", http.redirect_count_max, {}},
-      {"http.connect_ns_max", http.connect_ns_max, {}},
-      {"http.first_byte_ns_max", http.first_byte_ns_max, {}},
-      {"http.idle_ns_max", http.idle_ns_max, {}},
-      {"http.total_ns_max", http.total_ns_max, {}},
   };
+  add_http_limits(limits.http, uses);
+  return uses;
 }
 
 }  // namespace quire::hostcalls

@@ -84,6 +84,95 @@ std::uint32_t common_count(const PageTrie& trie, NodeId one, NodeId other) {
   return static_cast<std::uint32_t>(differs.first - a.begin());
 }
 
+// Walks the trie from its roots, children in the order of their tokens, and joins pages that look
+// alike to runs.
+class Runs {
+ public:
+  explicit Runs(const Sources& sources)
+      : sources_(sources), trie_(sources.cache.trie()), holders_(count_holders(sources.cache)) {
+    const std::vector<NodeId> nodes = nodes_of(trie_);
+    children_.resize(table_size(nodes));
+    for (const NodeId node : nodes) {
+      if (trie_.is_root(node)) {
+        next_.push_back({.node = node});
+      } else {
+        children_[index_of(trie_.parent(node))].push_back(node);
+      }
+    }
+  }
+
+  void take_all(std::vector<PageRun>& runs) {
+    while (!next_.empty()) {
+      const Next at = next_.back();
+      next_.pop_back();
+      PageRun run = describe_node(at.node);
+      run.level = at.level;
+      run.first_page = at.first_page;
+      run.differs_from = at.differs_from;
+      const NodeId last = extend(run, at.node);
+      add_below(last, at.level + 1, at.first_page + run.page_count);
+      runs.push_back(std::move(run));
+    }
+  }
+
+ private:
+  struct Next {
+    NodeId node = kNoNode;
+    std::uint32_t level = 0;
+    std::uint32_t first_page = 0;
+    std::uint32_t differs_from = 0;
+  };
+
+  PageRun describe_node(NodeId node) const {
+    return describe(sources_, node, holders_[index_of(node)]);
+  }
+
+  // Adds to `run`, which ends with `last`, the only children that look like it. Its new last page.
+  NodeId extend(PageRun& run, NodeId last) const {
+    while (children_[index_of(last)].size() == 1) {
+      const NodeId child = children_[index_of(last)].front();
+      const PageRun below = describe_node(child);
+      if (!looks_like(run, below)) break;
+      ++run.page_count;
+      run.age_ns = std::max(run.age_ns, below.age_ns);
+      run.idle_ns = std::min(run.idle_ns, below.idle_ns);
+      last = child;
+    }
+    return last;
+  }
+
+  // The children of `node` come next. The stack gives the one that was added last first.
+  void add_below(NodeId node, std::uint32_t level, std::uint32_t first_page) {
+    std::vector<NodeId>& below = children_[index_of(node)];
+    std::sort(below.begin(), below.end(),
+              [this](NodeId one, NodeId other) { return is_later(one, other); });
+    for (std::size_t index = 0; index < below.size(); ++index) {
+      // In order, the sibling most like it is next to it.
+      const std::uint32_t before =
+          index == 0 ? 0 : common_count(trie_, below[index - 1], below[index]);
+      const std::uint32_t behind =
+          index + 1 == below.size() ? 0 : common_count(trie_, below[index], below[index + 1]);
+      next_.push_back({.node = below[index],
+                       .level = level,
+                       .first_page = first_page,
+                       .differs_from = std::max(before, behind)});
+    }
+  }
+
+  bool is_later(NodeId one, NodeId other) const {
+    const auto a = trie_.tokens(one);
+    const auto b = trie_.tokens(other);
+    if (std::ranges::equal(a, b)) return one > other;
+    return std::lexicographical_compare(b.begin(), b.end(), a.begin(), a.end());
+  }
+
+  const Sources sources_;
+  const PageTrie& trie_;
+  const std::vector<std::uint32_t> holders_;
+  std::vector<std::vector<NodeId>> children_;  // By node.
+  std::vector<Next> next_;                     // A stack.
+};
+
 }  // namespace
 
 std::vector<std::uint32_t> count_holders(const PageCache& cache) {
@@ -145,71 +234,14 @@ const PageWatch::Seen* PageWatch::find(const PageName& name) const {
 
 PageGraph make_page_graph(const PageCache& cache, const PageWatch& watch, std::uint64_t now_ns,
                           const PlaceOf& place_of) {
-  const Sources sources{.cache = cache, .watch = watch, .now_ns = now_ns, .place_of = place_of};
-  const PageTrie& trie = cache.trie();
   PageGraph graph{.page_size = cache.page_size(),
                   .pool_page_count = cache.page_count(),
                   .pool_free_count = cache.pool().free_count(),
                   .pool_cold_count = cache.pool().cold_count(),
                   .evicted_count = cache.evicted_count(),
                   .runs = {}};
-  const std::vector<NodeId> nodes = nodes_of(trie);
-  const std::vector<std::uint32_t> holders = count_holders(cache);
-  std::vector<std::vector<NodeId>> children(table_size(nodes));
-  struct Next {
-    NodeId node = kNoNode;
-    std::uint32_t level = 0;
-    std::uint32_t first_page = 0;
-    std::uint32_t differs_from = 0;
-  };
-  std::vector<Next> next;
-  for (const NodeId node : nodes) {
-    if (trie.is_root(node)) {
-      next.push_back({.node = node});
-    } else {
-      children[index_of(trie.parent(node))].push_back(node);
-    }
-  }
-  const auto is_later = [&trie](NodeId one, NodeId other) {
-    const auto a = trie.tokens(one);
-    const auto b = trie.tokens(other);
-    if (std::ranges::equal(a, b)) return one > other;
-    return std::lexicographical_compare(b.begin(), b.end(), a.begin(), a.end());
-  };
-  const auto describe_node = [&](NodeId node) {
-    return describe(sources, node, holders[index_of(node)]);
-  };
-  while (!next.empty()) {
-    const Next at = next.back();
-    next.pop_back();
-    PageRun run = describe_node(at.node);
-    run.level = at.level;
-    run.first_page = at.first_page;
-    run.differs_from = at.differs_from;
-    NodeId last = at.node;
-    while (children[index_of(last)].size() == 1) {
-      const PageRun below = describe_node(children[index_of(last)].front());
-      if (!looks_like(run, below)) break;
-      ++run.page_count;
-      run.age_ns = std::max(run.age_ns, below.age_ns);
-      run.idle_ns = std::min(run.idle_ns, below.idle_ns);
-      last = children[index_of(last)].front();
-    }
-    std::vector<NodeId>& below = children[index_of(last)];
-    std::sort(below.begin(), below.end(), is_later);  // The stack gives the last one first.
-    for (std::size_t index = 0; index < below.size(); ++index) {
-      // In order, the sibling most like it is next to it.
-      const std::uint32_t before =
-          index == 0 ? 0 : common_count(trie, below[index - 1], below[index]);
-      const std::uint32_t behind =
-          index + 1 == below.size() ? 0 : common_count(trie, below[index], below[index + 1]);
-      next.push_back({.node = below[index],
-                      .level = at.level + 1,
-                      .first_page = at.first_page + run.page_count,
-                      .differs_from = std::max(before, behind)});
-    }
-    graph.runs.push_back(std::move(run));
-  }
+  Runs({.cache = cache, .watch = watch, .now_ns = now_ns, .place_of = place_of})
+      .take_all(graph.runs);
   return graph;
 }
 

@@ -115,6 +115,19 @@ Result<void> tell_pages(const cli::RunOptions& options, const PageReport& report
   return report.write(options.kv_report_file, programs);
 }
 
+// Prints the closing line, after everything that the programs wrote.
+void tell_end(const cli::RunOptions& options, RunClient& client, Machine& machine,
+              double duration_s) {
+  const control::ControlStatistics statistics = machine.control().statistics();
+  client.set_pool_page_count_max(statistics.page_count_held_max);
+  const control::TierStatistics tiers = machine.tiers();
+  const std::string line = options.output == cli::OutputStyle::Json
+                               ? dump_json(closing_json(client, statistics, tiers, duration_s))
+                               : closing_line(client, statistics, tiers, duration_s);
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
+}
+
 Result<void> check_program(const cli::RunOptions& options) {
   TRY(check_module_file(options.program));
   return check_program_options(options);
@@ -176,14 +189,7 @@ Result<int> run(const cli::RunOptions& options) {
   const double duration_s = static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
 
   TRY(tell_pages(options, report, ends.programs));
-  const control::ControlStatistics statistics = machine->control().statistics();
-  client.set_pool_page_count_max(statistics.page_count_held_max);
-  const control::TierStatistics tiers = machine->tiers();
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  const std::string line = options.output == cli::OutputStyle::Json
-                               ? dump_json(closing_json(client, statistics, tiers, duration_s))
-                               : closing_line(client, statistics, tiers, duration_s);
-  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
+  tell_end(options, client, *machine, duration_s);
   return client.exit_code();
 }
 

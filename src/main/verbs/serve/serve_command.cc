@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -17,12 +17,10 @@
 #include "main/machine/machine.h"
 #include "main/machine/machine_facts.h"
 #include "main/machine/usage_recorder.h"
-#include "main/verbs/make/program_files.h"
-#include "main/verbs/make/source_modules.h"
 #include "main/verbs/serve/end_watch.h"
-#include "main/verbs/serve/endpoint_programs.h"
 #include "main/verbs/serve/log_writer.h"
 #include "main/verbs/serve/operator_log.h"
+#include "main/verbs/serve/served_programs.h"
 #include "main/verbs/serve/server_access.h"
 #include "main/verbs/serve/server_settings.h"
 #include "main/verbs/serve/service_notice.h"
@@ -31,7 +29,6 @@
 #include "main/verbs/shared/kv_text.h"
 #include "main/verbs/shared/open_files.h"
 #include "main/verbs/shared/output.h"
-#include "main/verbs/shared/scratch_folder.h"
 #include "main/verbs/shared/store_notice.h"
 
 namespace quire {
@@ -64,18 +61,6 @@ std::uint32_t connection_count(std::uint32_t wanted, const server::TellOperator&
             " connections instead of " + std::to_string(wanted) + " (ulimit -n)",
         {{"connections", room}}});
   return static_cast<std::uint32_t>(room);
-}
-
-// PROGRAMs keep their names; a client may give the name of an endpoint's module to another.
-Result<void> bring_programs(const ProgramFiles& named, const ProgramFiles& brought,
-                            lifecycle::InstanceManager& manager, server::Gateway& gateway) {
-  for (const NamedProgram& each : TRY(load_programs(named, manager))) {
-    TRY(gateway.name_program(each.name, each.id, each.digest));
-  }
-  for (const NamedProgram& each : TRY(load_programs(brought, manager))) {
-    TRY(gateway.name_endpoint_program(each.name, each.id, each.digest));
-  }
-  return {};
 }
 
 std::string joined(const std::vector<std::string>& all) {
@@ -221,10 +206,24 @@ server::LogEvent started_event(const std::string& url, Machine& machine, std::si
            {"load_ms", load_ns / kMillisecond}}};
 }
 
-void tell_missing(const EndpointPrograms& programs, const server::TellOperator& tell) {
-  if (programs.shipped_failure().empty()) return;
-  tell({"endpoints_missing", Severity::Warning,
-        "no endpoints of quire: " + programs.shipped_failure()});
+void tell_missing(const ServedPrograms& programs, const server::TellOperator& tell) {
+  if (programs.missing().empty()) return;
+  tell({"endpoints_missing", Severity::Warning, "no endpoints of quire: " + programs.missing()});
+}
+
+server::SocketLimits socket_limits(const cli::ServeOptions& options,
+                                   const server::TellOperator& tell) {
+  server::SocketLimits sockets;
+  sockets.connection_count_max = connection_count(options.connection_count_max, tell);
+  share_bytes(options.tenants, sockets);
+  return sockets;
+}
+
+Result<std::unique_ptr<Machine>> build_machine(const cli::ServeOptions& options, const Clock& clock,
+                                               const server::TellOperator& tell) {
+  return Machine::build(options.engine, clock, nullptr, [tell](const std::string& text) {
+    tell({"store_failed", Severity::Error, text, {{"error", text}}});
+  });
 }
 
 Result<std::unique_ptr<server::EarlyServer>> listen_early(const cli::ServeOptions& options,
@@ -269,6 +268,22 @@ Result<int> stopped_early(const server::TellOperator& tell) {
   return cli::number(cli::ExitCode::Ok);
 }
 
+// Serves until a signal asks for the end. `ready` says where, once the server answers.
+void serve_until_asked(const cli::ServeOptions& options, server::Server& server,
+                       lifecycle::EngineLoop& loop, const Watches& watches,
+                       const server::TellOperator& tell, const std::function<void()>& ready) {
+  ServiceNotice notice(tell);
+  const EndWatch::Serving serving = watches.end.serve(grace_ns(options), [&] {
+    server.gateway().request_shutdown();
+    notice.stopping();
+  });
+  server.set_ready();
+  ready();
+  notice.ready(
+      [&server, pulse = server::EnginePulse()]() mutable { return server.is_live(pulse); });
+  loop.run();
+}
+
 Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watches& watches) {
   const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
   // Mistakes in the user's words and files are reported before a model is loaded.
@@ -276,49 +291,24 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   std::optional<access::KeyRing> keys = TRY(read_keys(options, listen, tell));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   server::TenantInstances tenants = TRY(tenant_instances(options.tenants, limits));
-  std::optional<ScratchFolder> scratch;
-  if (EndpointPrograms::has_source(options.endpoints) ||
-      SourceModules::has_source(options.programs)) {
-    scratch.emplace();
-    watches.end.at_early_end([path = scratch->path()] {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    });
-  }
-  const std::filesystem::path folder = scratch ? scratch->path() : std::filesystem::path();
-  SourceModules sources(folder);
-  const Result<std::vector<std::string>> modules = sources.build(options.programs);
-  if (watches.end.is_asked()) return stopped_early(tell);    // Ctrl-C ends the compiler, too.
-  if (sources.exit_code() != 0) return sources.exit_code();  // The compiler has said why.
-  if (!modules.ok()) return fail_program(modules.error());
-  const Result<ProgramFiles> found = find_programs(modules.value());
-  if (!found.ok()) return fail_program(found.error());
-  const ProgramFiles& files = found.value();
-  EndpointPrograms endpoint_programs(files, sources.sources(), folder);
-  Result<server::EndpointTable> endpoints = endpoint_programs.find(
-      options.endpoints,
-      {.is_there = options.has_shipped_endpoints, .repairs_prompts = options.repairs_prompts});
+  ServedPrograms programs(options);
+  const std::optional<int> ended = TRY(programs.find(watches.end));
   if (watches.end.is_asked()) return stopped_early(tell);
-  if (endpoint_programs.build_exit_code() != 0) return endpoint_programs.build_exit_code();
-  if (!endpoints.ok()) return std::move(endpoints).take_error();
-  const std::vector<server::EndpointRule> rules = endpoints.value().rules();
-  tell_missing(endpoint_programs, tell);
+  if (ended) return *ended;
+  server::EndpointTable endpoints = programs.take_endpoints();
+  const std::vector<server::EndpointRule> rules = endpoints.rules();
+  tell_missing(programs, tell);
   std::unique_ptr<AccessReload> reload;
   const std::optional<server::TlsFiles> tls = tls_files(options);
   if (keys || tls) reload = TRY(AccessReload::create({options.keys_file, tls}, tell));
-  server::SocketLimits sockets;
-  sockets.connection_count_max = connection_count(options.connection_count_max, tell);
-  share_bytes(options.tenants, sockets);
+  const server::SocketLimits sockets = socket_limits(options, tell);
   const SteadyClock clock;
   const std::uint64_t begun_ns = clock.now_ns();
   std::unique_ptr<server::EarlyServer> early = TRY(listen_early(options, listen, sockets, tell));
   SystemRandom random;
   const SystemWallClock wall_clock;
   const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock, tell));
-  const std::unique_ptr<Machine> machine =
-      TRY(Machine::build(options.engine, clock, nullptr, [tell](const std::string& text) {
-        tell({"store_failed", Severity::Error, text, {{"error", text}}});
-      }));
+  const std::unique_ptr<Machine> machine = TRY(build_machine(options, clock, tell));
   if (watches.end.is_asked()) return stopped_early(tell);
   const std::unique_ptr<Application> application = TRY(
       build_application(options, memory_bytes_max(tenants, limits), *machine, clock, usage.get()));
@@ -337,27 +327,19 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
        .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); },
        .adapters = {adapters_of(*machine), options.adapters_folder}},
       server_options(options, std::move(listen), sockets, std::move(limits), std::move(tenants),
-                     std::move(endpoints).take(), std::move(keys)),
+                     std::move(endpoints), std::move(keys)),
       std::move(early)));
-  const Result<void> named =
-      bring_programs(files, endpoint_programs.brought(), application->manager(), server->gateway());
+  const Result<void> named = programs.bring(application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
   if (watches.end.is_asked()) return stopped_early(tell);
   std::optional<SignalWatch> reload_watch;
   if (reload) reload_watch.emplace(TRY(reload->watch(*server)));
-  ServiceNotice notice(tell);
-  const EndWatch::Serving serving = watches.end.serve(grace_ns(options), [&] {
-    server->gateway().request_shutdown();
-    notice.stopping();
+  serve_until_asked(options, *server, application->loop(), watches, tell, [&] {
+    const std::string url = ready_url(options, server->endpoint());
+    tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
+    watches.writer.flush();  // So that the log has what preceded the address.
+    print_ready(options, url, machine->control().models(), programs.named(), rules, tell);
   });
-  server->set_ready();
-  const std::string url = ready_url(options, server->endpoint());
-  tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
-  watches.writer.flush();  // So that the log has what preceded the address.
-  print_ready(options, url, machine->control().models(), files, rules, tell);
-  notice.ready(
-      [&server, pulse = server::EnginePulse()]() mutable { return server->is_live(pulse); });
-  application->loop().run();
   tell({"stopped", Severity::Info, ""});
   return cli::number(cli::ExitCode::Ok);
 }

@@ -1,0 +1,61 @@
+#include "main/verbs/serve/served_programs.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "main/verbs/make/source_modules.h"
+#include "main/verbs/shared/output.h"
+
+namespace quire {
+
+std::filesystem::path ServedPrograms::make_scratch(EndWatch& end) {
+  if (!EndpointPrograms::has_source(options_.endpoints) &&
+      !SourceModules::has_source(options_.programs)) {
+    return {};
+  }
+  scratch_.emplace();
+  end.at_early_end([path = scratch_->path()] {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  });
+  return scratch_->path();
+}
+
+Result<std::optional<int>> ServedPrograms::find(EndWatch& end) {
+  const std::filesystem::path folder = make_scratch(end);
+  SourceModules sources(folder);
+  const Result<std::vector<std::string>> modules = sources.build(options_.programs);
+  if (end.is_asked())
+    return std::optional(cli::number(cli::ExitCode::Ok));  // Ctrl-C ends the compiler, too.
+  if (sources.exit_code() != 0)
+    return std::optional(sources.exit_code());  // The compiler has said why.
+  if (!modules.ok()) return std::optional(fail_program(modules.error()));
+  Result<ProgramFiles> found = find_programs(modules.value());
+  if (!found.ok()) return std::optional(fail_program(found.error()));
+  named_ = std::move(found).take();
+  endpoint_programs_.emplace(named_, sources.sources(), folder);
+  Result<server::EndpointTable> endpoints = endpoint_programs_->find(
+      options_.endpoints,
+      {.is_there = options_.has_shipped_endpoints, .repairs_prompts = options_.repairs_prompts});
+  if (end.is_asked()) return std::optional(cli::number(cli::ExitCode::Ok));
+  if (endpoint_programs_->build_exit_code() != 0) {
+    return std::optional(endpoint_programs_->build_exit_code());
+  }
+  endpoints_.emplace(TRY(std::move(endpoints)));
+  return std::optional<int>();
+}
+
+Result<void> ServedPrograms::bring(lifecycle::InstanceManager& manager,
+                                   server::Gateway& gateway) const {
+  for (const NamedProgram& each : TRY(load_programs(named_, manager))) {
+    TRY(gateway.name_program(each.name, each.id, each.digest));
+  }
+  for (const NamedProgram& each : TRY(load_programs(endpoint_programs_->brought(), manager))) {
+    TRY(gateway.name_endpoint_program(each.name, each.id, each.digest));
+  }
+  return {};
+}
+
+}  // namespace quire
