@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 OPERATIONS = ROOT / "sdk" / "operations.txt"
 LANGUAGES = ("C++", "Rust", "JavaScript")
 WRITTEN = ("bindings.h", "raw.rs")  # Of the WIT: the raw calls themselves.
-SOURCES = {"C++": ("sdk/cpp/include/quire/*.h", "draw/include/quire/*.h"), "Rust": ("sdk/rust/src/*.rs",),
+SOURCES = {"C++": ("sdk/cpp/include/quire/*.h", "draw/include/quire/*.h"), "Rust": ("sdk/rust/src/**/*.rs",),
            "JavaScript": ("sdk/javascript/quire.d.ts",)}
 # Of the language itself.
 BUILT_IN = {"C++": {"std", "move"}, "Rust": {"await", "drop"}, "JavaScript": set()}
