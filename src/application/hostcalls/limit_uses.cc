@@ -5,24 +5,28 @@ namespace quire::hostcalls {
 
 namespace {
 
-// Adds the limits that each HTTP exchange has for itself, so that no use of them is counted.
-void add_http_limits(const net::HttpLimits& http, std::vector<LimitUse>& uses) {
-  uses.insert(uses.end(),
-              {
-                  {"http.url_bytes_max", http.url_bytes_max, {}},
-                  {"http.request_header_bytes_max", http.request_header_bytes_max, {}},
-                  {"http.request_body_bytes_max", http.request_body_bytes_max, {}},
-                  {"http.response_header_bytes_max", http.response_header_bytes_max, {}},
-                  {"http.response_body_bytes_max", http.response_body_bytes_max, {}},
-                  {"http.decompressed_bytes_max", http.decompressed_bytes_max, {}},
-                  {"http.decompression_ratio_max", http.decompression_ratio_max, {}},
-                  {"http.whole_body_bytes_max", http.whole_body_bytes_max, {}},
-                  {"http.redirect_count_max", http.redirect_count_max, {}},
-                  {"http.connect_ns_max", http.connect_ns_max, {}},
-                  {"http.first_byte_ns_max", http.first_byte_ns_max, {}},
-                  {"http.idle_ns_max", http.idle_ns_max, {}},
-                  {"http.total_ns_max", http.total_ns_max, {}},
-              });
+// The limits of a single call or HTTP exchange, of which no use is counted.
+std::vector<LimitUse> single_limits(const GuestLimits& limits) {
+  const net::HttpLimits& http = limits.http;
+  return {
+      {"text_bytes_max", limits.text_bytes_max, {}},
+      {"result_bytes_max", limits.result_bytes_max, {}},
+      {"argument_bytes_max", limits.argument_bytes_max, {}},
+      {"log_line_bytes_max", limits.log_line_bytes_max, {}},
+      {"http.url_bytes_max", http.url_bytes_max, {}},
+      {"http.request_header_bytes_max", http.request_header_bytes_max, {}},
+      {"http.request_body_bytes_max", http.request_body_bytes_max, {}},
+      {"http.response_header_bytes_max", http.response_header_bytes_max, {}},
+      {"http.response_body_bytes_max", http.response_body_bytes_max, {}},
+      {"http.decompressed_bytes_max", http.decompressed_bytes_max, {}},
+      {"http.decompression_ratio_max", http.decompression_ratio_max, {}},
+      {"http.whole_body_bytes_max", http.whole_body_bytes_max, {}},
+      {"http.redirect_count_max", http.redirect_count_max, {}},
+      {"http.connect_ns_max", http.connect_ns_max, {}},
+      {"http.first_byte_ns_max", http.first_byte_ns_max, {}},
+      {"http.idle_ns_max", http.idle_ns_max, {}},
+      {"http.total_ns_max", http.total_ns_max, {}},
+  };
 }
 
 }  // namespace
@@ -80,12 +84,9 @@ std::vector<LimitUse> own_limits(const GuestState& guest) {
       // The limits are the instance's; the counts are its whole tenant's.
       {"export_count_max", control.export_count_max, statistics.tenant_export_count},
       {"export_page_count_max", control.export_page_count_max, statistics.tenant_export_page_count},
-      {"text_bytes_max", limits.text_bytes_max, {}},
-      {"result_bytes_max", limits.result_bytes_max, {}},
-      {"argument_bytes_max", limits.argument_bytes_max, {}},
-      {"log_line_bytes_max", limits.log_line_bytes_max, {}},
   };
-  add_http_limits(limits.http, uses);
+  const std::vector<LimitUse> single = single_limits(limits);
+  uses.insert(uses.end(), single.begin(), single.end());
   return uses;
 }
 
