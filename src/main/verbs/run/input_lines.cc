@@ -1,5 +1,6 @@
 #include "main/verbs/run/input_lines.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@ void InputLines::read() {
   if (is_at_end_ || pending_.size() >= kBytesMax || poll(&polled, 1, 0) <= 0) return;
   char part[65536];
   const ssize_t count = ::read(STDIN_FILENO, part, sizeof part);
+  if (count < 0 && errno == EINTR) return;  // The next call reads it.
   if (count <= 0) {
     is_at_end_ = true;
     return;
