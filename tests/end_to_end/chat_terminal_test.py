@@ -100,6 +100,27 @@ class ChatOnATerminal(unittest.TestCase):
         self.assertEqual(self.chat.end(), 0, self.chat.seen)
         self.assertNotIn("Forget this", (self.data / "chat" / "history").read_text())
 
+    def test_a_grammar_that_cannot_be_read_ends_the_chat_before_its_first_prompt(self):
+        missing = self.data / "none.json"
+        chat = Terminal([BUILD / "quire", "chat", "--model", MODEL, "--json-schema", missing], self.environment())
+        chat.wait_for(f"cannot open {missing}")
+        self.assertEqual(chat.end(), 3, chat.seen)
+        self.assertNotIn("> ", chat.seen)
+
+    def test_a_message_without_a_reply_is_forgotten_with_the_history(self):
+        schema = self.data / "schema.json"
+        schema.write_text('{"enum": ["yes", "no"]}')
+        self.start("--json-schema", schema)
+        self.ask("Is it one?")
+        schema.rename(self.data / "gone.json")
+        self.type("Is it two?\r", "the history was forgotten: cannot open")
+        self.at = self.chat.wait_for("> ", self.at)
+        (self.data / "gone.json").rename(schema)
+        self.ask("Is it three?")
+        self.last_question()
+        self.assertEqual([each["content"] for each in self.messages("x") if each["role"] == "user"], ["Is it three?"])
+        self.quit()
+
     def test_ctrl_c_stops_a_reply(self):
         self.start("--max-tokens", "4000", "--temperature", "1")
         self.type("Write a very long story.\r", "story.\n")

@@ -101,6 +101,7 @@ Result<void> talk_here(const ChatSetup& setup, const std::optional<std::string>&
       TRY(choose_adapters(machine->adapters(), options.engine.adapters, machine->model().name));
   LocalChat chat(*machine, std::move(adapters), setup.settings, options.grammar, setup.clock,
                  setup.interrupt);
+  TRY(chat.check_grammar());
   return message ? chat.turn(*message) : talk(chat, setup);
 }
 

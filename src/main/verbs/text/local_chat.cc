@@ -76,24 +76,27 @@ Result<void> LocalChat::turn(const std::string& message) {
   conversation_.set_system(settings_.system);
   const Conversation::Turn turn = TRY(conversation_.user_says(message));
   if (turn.starts_over) start_context();
+  Result<void> answered = answer(turn.tokens, begin_ns);
+  if (answered.ok()) return {};
+  clear();  // Its last message has no reply.
+  return std::move(answered).take_error().while_("the history was forgotten");
+}
+
+Result<void> LocalChat::answer(const std::vector<std::uint32_t>& prompt, std::uint64_t begin_ns) {
   const std::uint32_t found_before = generator_->counters().found_token_count;
-  Result<void> fits = generator_->append(turn.tokens);
-  if (!fits.ok()) {
-    clear();
-    return std::move(fits).take_error().while_("the history was forgotten");
-  }
-  TRY(constrain(*generator_, grammar_));
+  TRY(check_grammar());
+  TRY(generator_->append(prompt));
   generator_->start(
       draw_rule(settings_.sampling), settings_.sampling.seed,
       {.token_count_max = settings_.max_tokens, .stop_tokens = machine_.model().stop_ids});
   std::uint64_t first_ns = 0;
-  Result<std::string> text = stream(begin_ns, first_ns);
-  if (!text.ok()) {
-    clear();
-    return std::move(text).take_error().while_("the history was forgotten");
-  }
-  tell_speed(begin_ns, first_ns, turn.tokens.size(), found_before);
-  return conversation_.assistant_said(text.value());
+  const std::string text = TRY(stream(begin_ns, first_ns));
+  tell_speed(begin_ns, first_ns, prompt.size(), found_before);
+  return conversation_.assistant_said(text);
+}
+
+Result<void> LocalChat::check_grammar() {
+  return constrain(*generator_, grammar_);
 }
 
 }  // namespace quire

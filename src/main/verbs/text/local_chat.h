@@ -3,10 +3,11 @@
 //
 // Owns     the conversation and its context.
 // Thread   the main thread, which is the engine's.
-// Errors   of a turn: those of the model's template leave the chat as it was; after others it has no history, and the error
-//          says so.
+// Errors   of a turn: an error of the model's template for the message leaves the chat as it was.
+//          After any other error the chat has no history, and the error says so.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "cli/terminal.h"
@@ -25,6 +26,9 @@ class LocalChat final : public ChatPartner {
   LocalChat(Machine& machine, control::AdapterSetRef adapters, const cli::ChatSettings& settings,
             const cli::GrammarOptions& grammar, const Clock& clock, Interrupt& interrupt);
 
+  // Reads and compiles the grammar that replies follow, so that a wrong one is refused before the
+  // user writes anything.
+  Result<void> check_grammar();
   Result<void> turn(const std::string& message) override;
   const ChatMessages& messages() const override { return conversation_.messages(); }
   const std::string& model() const override { return machine_.model().name; }
@@ -34,6 +38,7 @@ class LocalChat final : public ChatPartner {
 
  private:
   void start_context();
+  Result<void> answer(const std::vector<std::uint32_t>& prompt, std::uint64_t begin_ns);
   Result<std::string> stream(std::uint64_t begin_ns, std::uint64_t& first_ns);
   void tell_speed(std::uint64_t begin_ns, std::uint64_t first_ns, std::size_t prompt_count,
                   std::uint32_t found_before) const;
