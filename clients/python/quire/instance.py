@@ -8,6 +8,7 @@ import logging
 import mimetypes
 import os
 import pathlib
+import weakref
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Generic, TypeVar
 
 from .errors import InvalidArgument, NotFound, QuireError, QuotaExceeded, Unavailable
@@ -23,10 +24,10 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 
 
 class Mailbox(Generic[T]):
-    """Values in order, until it is closed with a reason. They count at the client, which holds at
-    most so many bytes, until they are taken or nobody can take them any more."""
+    """Values in order, until it is closed with a reason. The client limits their bytes. A value
+    counts until it is taken, or until the mailbox is gone and no caller can take it."""
 
-    OVERHEAD_BYTES = 256  # That a value counts besides its own.
+    OVERHEAD_BYTES = 256  # Added to the bytes of each value.
 
     def __init__(self, client: Client, size: Callable[[T], int]) -> None:
         self._client = client
@@ -115,13 +116,15 @@ class Instance:
     ) -> None:
         self.info = info
         self._client = client
-        self._log = on_log  # Not bound to this: what nobody holds any more is gone at once.
+        self._log = on_log  # Not bound to self: without a cycle, an unused instance goes at once.
         self._messages: Mailbox[bytes] = Mailbox(client, len)
         self._files: Mailbox[ReceivedFile] = Mailbox(client, lambda _: 0)
         self._open_files: dict[int, ReceivedFile] = {}
+        # Files that can still be read, also those that came whole.
+        self._readable_files: weakref.WeakSet[ReceivedFile] = weakref.WeakSet()
         self._sending_file = asyncio.Lock()  # One goes to an instance at a time.
         self._ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
-        # Nobody may ask for it.
+        # The caller may never ask for the end, and asyncio would log its exception.
         self._ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
     @property
@@ -216,9 +219,9 @@ class Instance:
 
     @property
     def held_bytes(self) -> int:
-        """Of messages that were not received, and of files that are still on their way."""
-        files = sum(each.parts.held_bytes for each in self._open_files.values())
-        return self._messages.held_bytes + files
+        """Bytes of messages that were not received, and of files that were not read."""
+        files = sum(each.parts.held_bytes for each in self._readable_files)
+        return self._messages.held_bytes + self._files.held_bytes + files
 
     async def result(self) -> End:
         """Waits for the end. Messages and files stay to be received."""
@@ -248,6 +251,7 @@ class Instance:
         file = self._open_files.get(head["file"])
         if file is None:
             file = self._open_files[head["file"]] = ReceivedFile(self._client, head)
+            self._readable_files.add(file)
             self._files.put(file)
         file.parts.put(part)
         file.received_bytes += len(part)

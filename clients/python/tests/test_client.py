@@ -473,6 +473,18 @@ class Stalling(WithServer):
             await instance.send("quit")
             (await self.soon(instance.result())).check()
 
+    async def test_a_file_that_came_whole_and_is_not_read_counts_for_its_instance(self) -> None:
+        small = quire.Client(self.server.url, buffer_bytes_max=1_000, stall_seconds=0.2)
+        async with small:
+            await small.launch("echo")
+            files = await small.launch("files", ["first.txt", "x" * 5_000])
+            with self.assertRaises(quire.Stalled) as stalled:
+                await self.soon(files.result())
+            self.assertRegex(str(stalled.exception), f"instance {files.info.instance} \\(5[0-9]{{3}}\\)")
+            first = await self.soon(files.receive_file())
+            self.assertEqual(len(await self.soon(first.read())), 5_000)
+            await files.abort()
+
     async def test_the_server_hears_of_a_client_that_has_no_room(self) -> None:
         async with self.heard_client() as (slow, heard):
             instance = await slow.launch("echo")
@@ -578,7 +590,7 @@ class Failing(WithServer):
             sending = asyncio.create_task(client.list())
             with self.assertRaises(quire.ConnectionLost):
                 await self.soon(asking)
-            async with client:  # Somebody opens it anew as soon as it is lost.
+            async with client:  # The user opens it again as soon as it is lost.
                 is_open_again.set()
                 await self.soon(asyncio.gather(reader, return_exceptions=True))
                 with self.assertRaises(quire.ConnectionLost):
