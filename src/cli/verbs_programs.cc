@@ -20,8 +20,8 @@ Verb add_build(CLI::App& app) {
   rows.add({
       Flag{
           "FILE", "", &options->sources,
-          "C++ sources, or the folder of a Cargo project (Rust), which are compiled; or a script, "
-          ".js, .mjs, .ts or .mts, with what it imports by relative paths, which needs no compiler"}
+          "C++ sources, or the folder of a Cargo project (Rust); both are compiled. A script (.js, "
+          ".mjs, .ts or .mts) needs no compiler, and takes along what it imports by relative paths"}
           .required(),
       {"-o,--output", "FILE.wasm", &options->output,
        "The module; where not given, FILE with .wasm, or the program's name in the folder"},
@@ -53,9 +53,9 @@ Verb add_new(CLI::App& app) {
       {"--language", "", one_of(options->language, "language", kLanguages),
        "In which the program is written"},
       {"--template", "chat|agent|search|constrained", &options->project_template,
-       "What the program does: chat (a conversation), agent (a model that fetches pages), search "
-       "(several answers, judged side by side), constrained (JSON that follows a schema); where "
-       "not given, it answers a prompt. In Rust: chat and constrained"},
+       "What the program does. chat: a conversation. agent: a model that fetches pages. search: "
+       "several answers, judged side by side. constrained: JSON that follows a schema. If not "
+       "given, it answers a prompt"},
       sdk(options->sdk),
   });
   return rows.verb(R"(Examples:

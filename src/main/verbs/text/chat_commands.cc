@@ -21,21 +21,21 @@ struct Command {
 };
 constexpr Command kCommands[] = {
     {"set", Verb::Set,
-     "/set               the settings, as they are\n"
-     "/set NAME VALUE    another value, as in /set temperature 0.7\n"},
-    {"save", Verb::Save, "/save NAME         keep the conversation under a name\n"},
+     "/set               Show the settings.\n"
+     "/set NAME VALUE    Change a setting, as in /set temperature 0.7.\n"},
+    {"save", Verb::Save, "/save NAME         Keep the conversation under a name.\n"},
     {"load", Verb::Load,
-     "/load              the names that are kept\n"
-     "/load NAME         go on with a conversation that was kept\n"},
-    {"clear", Verb::Clear, "/clear             forget the conversation\n"},
-    {"help", Verb::Help, "/help              this list\n"},
-    {"quit", Verb::Quit, "/quit              end the chat, as Ctrl-D does\n"},
+     "/load              List the names that are kept.\n"
+     "/load NAME         Go on with a conversation that was kept.\n"},
+    {"clear", Verb::Clear, "/clear             Forget the conversation.\n"},
+    {"help", Verb::Help, "/help              Show this list.\n"},
+    {"quit", Verb::Quit, "/quit              End the chat, as Ctrl-D does.\n"},
 };
 constexpr const char* kFurtherHelp =
-    "\"\"\"                begin a message of several lines; another \"\"\" ends it\n"
-    "Alt-Enter          a new line within the message\n"
-    "Up, Ctrl-R         earlier messages; search them\n"
-    "Ctrl-C             stop the reply, or give up the line\n"
+    "\"\"\"                Begin a message of several lines; another \"\"\" ends it.\n"
+    "Alt-Enter          Insert a new line within the message.\n"
+    "Up, Ctrl-R         Go through earlier messages; search them.\n"
+    "Ctrl-C             Stop the reply, or give up the line.\n"
     "Every other line is a message to the model.\n";
 
 void say(const std::string& text) {
