@@ -10,7 +10,7 @@
 namespace quire::server {
 namespace {
 
-// Of what a program logs, for the operator; a program must not fill the server's own log.
+// The operator's log has so much of what a program logs, because a program must not fill it.
 constexpr std::uint32_t kToldLineCountMax = 16;
 constexpr std::size_t kToldLineBytesMax = 512;
 
@@ -29,7 +29,7 @@ HttpAnswer refusal_of(const RequestName& request, const Error& error,
   }
 }
 
-// What the client is told of a program that ended without a response. The operator gets the rest.
+// The answer for a program that ended without a response. The operator's log has the rest.
 HttpAnswer answer_for(const service::End& end) {
   std::string why = "the program of this endpoint ended without a response";
   std::uint32_t status = 500;
@@ -204,7 +204,7 @@ Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
   const control::TenantId tenant = launch.tenant;
   const std::uint64_t memory_bytes_max = launch.limits.memory_bytes_max;
   Result<lifecycle::InstanceId> launched = parts_.manager.launch(std::move(launch), *this);
-  // HTTP tells a caller that has too much (429) from a server that has too much (503).
+  // The status is 429 if the caller has too much, and 503 if the server has.
   const bool is_callers = !launched.ok() && launched.error().code() == ErrorCode::Unavailable &&
                           !parts_.manager.has_tenant_room(tenant, memory_bytes_max);
   if (!is_callers) return launched;
@@ -252,6 +252,7 @@ void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t b
   exchange->path = path;
   exchange->request_id = request.request_id;
   exchange->rule = request.rule;
+  exchange->tenant = request.caller->tenant;
   exchange->begun_ns = begun_ns;
   exchange->caller = &caller;
   caller.exchange = exchange.get();
