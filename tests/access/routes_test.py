@@ -40,7 +40,7 @@ Requests to endpoints have the least body that is answered. `tests/access/routes
 
 ## HTTP
 
-A number is the status. Only `/health` and what is below it need no key. The response of `/v1/responses/*` is the first
+A number is the status. Only `/health`, `/health/live` and `/health/ready` need no key. The response of `/v1/responses/*` is the first
 tenant's, except for POST, which counts the tokens of a request.
 
 """
