@@ -1,9 +1,9 @@
 #pragma once
 // Responses that are made in the background: their events are kept, and requests follow them.
 //
-// The program that makes a response subscribes to the topic of its id. Whoever broadcasts there learns
-// whether that program is still there, and can stop it. Events are the lines of a text in parts of
-// the store; each part but the last has kPartBytesMax bytes.
+// The program that makes a response subscribes to the topic of its id. Another program that
+// broadcasts there learns whether the first one is still there, and can stop it. Events are the
+// lines of a text in parts of the store; each part but the last has kPartBytesMax bytes.
 #include <chrono>
 #include <optional>
 #include <string>
@@ -40,14 +40,14 @@ class KeptEvents : public EventOutput {
     co_await write(false);
     co_await take_messages();
   }
-  // All events are on disk afterwards, and the client has them.
+  // Returns when all events are on disk and the client has them.
   Task<> finish() {
     co_await write(true);
     if (!client_) co_return;
     const Result<void> finished = client_->finish();
     if (!finished.ok() && finished.error().code != ErrorCode::Unavailable) co_await finished;
   }
-  // What is asked from now on is not answered: the response is ending.
+  // Messages from now on are not answered: the response is ending.
   void ignore_messages() { message_.reset(); }
 
  private:
@@ -56,7 +56,8 @@ class KeptEvents : public EventOutput {
   Task<> take_messages() {
     while (message_ && message_->ready()) {
       const std::string message = co_await std::move(*message_);
-      if (message == kCancel) co_await fail(ErrorCode::Cancelled, "the client cancelled it");
+      if (message == kCancel)
+        co_await fail(ErrorCode::Cancelled, "the client canceled the response");
       message_.emplace(messages_.next());
     }
   }

@@ -57,7 +57,7 @@ Task<> program(Options options) {
     co_await context.rewind(position);
   }
   co_await session::send(valid_utf8(text) + "\n");
-  runtime::log(LogLevel::Info, std::to_string(wasted) + " tokens were computed in vain");
+  runtime::log(LogLevel::Info, std::to_string(wasted) + " tokens were computed and discarded");
 }
 
 QUIRE_MAIN(program)

@@ -17,7 +17,7 @@ class OutputValidationTest(harness.ProgramTest):
                                 PROMPT.format(prompt))
 
     def wasted(self, ran):
-        return int(re.search(r"(\d+) tokens were computed in vain", ran.err)[1])
+        return int(re.search(r"(\d+) tokens were computed and discarded", ran.err)[1])
 
     def test_what_was_valid_is_neither_computed_nor_drawn_again(self):
         free = self.run_with("no such text", "First")

@@ -104,7 +104,7 @@ export class Connection {
       this.#handle(decode(data));
     } catch (error) {
       this.#lose(
-        new ConnectionLost(`${this.#url} said what this client does not understand: ${error}`),
+        new ConnectionLost(`${this.#url} sent a frame that is not understood: ${error}`),
       );
       this.#socket.close();
     }
@@ -126,7 +126,7 @@ export class Connection {
     const { resolve, reject, convert } = this.#pending.get(head.id);
     if (head.reply === "error") reject(errorOf(head));
     else resolve(convert(head));
-    this.#pending.delete(head.id); // Not before: where convert() fails, #lose() tells it.
+    this.#pending.delete(head.id); // Not earlier: if convert() throws, #lose() rejects the request.
   }
 
   // The connection is over, for everyone who waits; the first reason counts.
@@ -165,7 +165,7 @@ function isOpen(socket, seconds) {
   });
 }
 
-// A WebSocket does not tell why it was refused; the server tells it to who asks by HTTP.
+// A WebSocket does not report why it was refused. The server gives the reason to an HTTP request.
 async function reasonOfRefusal(url, key, seconds) {
   const headers = key ? { authorization: `Bearer ${key}` } : {};
   try {

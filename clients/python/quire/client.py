@@ -55,16 +55,16 @@ class _Asked(NamedTuple):
 
     reply: asyncio.Future[Any]
     convert: Callable[[Frame], Any]
-    undo: str  # The verb for an instance that nobody waits for any more.
+    undo: str  # The verb that is sent for the instance if no caller waits for the reply any more.
 
 
 class Client:
     """Use it as `async with Client(url) as client`, or call open() and close(). `key` is for a server
     that wants one (`quire serve --keys`).
 
-    What instances say waits here until it is received, at most about `buffer_bytes_max` of it: then
-    nothing more is read from the server, which stops the programs. If it stays so for
-    `stall_seconds`, whoever waits for the server gets Stalled instead of waiting for ever.
+    The client keeps about `buffer_bytes_max` of the instances' output until it is received. Beyond
+    that it reads nothing more from the server, which stops the programs. If that lasts for
+    `stall_seconds`, calls that wait for the server raise Stalled instead of waiting forever.
     """
 
     def __init__(
@@ -314,16 +314,16 @@ class Client:
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._pending[request_id] = _Asked(reply, convert, undo)
         try:
-            try:  # Cancelled in here, it may have been sent all the same.
+            try:  # If this is canceled, the message may have been sent all the same.
                 await socket.send(message)
             except ConnectionClosed as error:
                 self._lose(socket, _loss(self.url, error))
             return await self.wait(reply)
         finally:
-            reply.cancel()  # Unless it is here, nobody waits for it any more.
+            reply.cancel()  # If the reply has not come, no caller waits for it any more.
 
     async def wait(self, future: asyncio.Future[T]) -> T:
-        """For what the server will say; Stalled where nothing is read from it any more."""
+        """Waits for the server. Stalled: the client reads nothing from it any more."""
         if not future.done() and self._stalled is not None:
             raise self._stalled
         stall: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -355,7 +355,7 @@ class Client:
             self._loop.call_soon_threadsafe(self.release, size)
 
     async def abort_for_sure(self, instance: Instance) -> None:
-        """Also where the task that waits is cancelled meanwhile. One that has ended is left alone."""
+        """Aborts the instance even if the waiting task is canceled. No error if it has ended."""
         await asyncio.shield(self._start_undoing("abort", instance.info.instance))
 
     def forget(self, instance: Instance, why: QuireError) -> None:
@@ -372,7 +372,8 @@ class Client:
         return instance
 
     async def _keep(self, socket: Any) -> None:
-        """The server's pings wait behind what is not read yet: without a word it would close."""
+        """Sends pongs. The server's pings wait after frames that are not read yet, and without a
+        pong the server would close the connection."""
         with contextlib.suppress(ConnectionClosed):  # What came before is read all the same.
             while True:
                 await asyncio.sleep(_STAY_SECONDS)
@@ -389,7 +390,7 @@ class Client:
         except ConnectionClosed as error:
             self._lose(socket, _loss(self.url, error))
         except (QuireError, LookupError, TypeError, ValueError) as error:
-            why = f"{self.url} said what this client does not understand: {error!r}"
+            why = f"{self.url} sent a frame that is not understood: {error!r}"
             self._lose(socket, ConnectionLost(why))
             await socket.close()
         except Exception as error:
@@ -397,7 +398,7 @@ class Client:
             why = f"the client of {self.url} has failed: {error!r}"
             self._lose(socket, ConnectionLost(why))
             await socket.close()
-        finally:  # Cancelled, or worse: nobody else would tell those who wait.
+        finally:  # If this task is canceled or fails, only _lose() wakes the calls that wait.
             keeper.cancel()
             self._lose(socket, ConnectionLost(f"the connection to {self.url} was closed"))
 
@@ -420,7 +421,7 @@ class Client:
                 each.set_exception(self._stalled)
         try:
             await self._room.wait()
-        finally:  # Cancelled by close(), too: a connection that is opened later has not stalled.
+        finally:  # Also if close() canceled it: a connection that is opened later has not stalled.
             self._stalled = None
 
     def _handle(self, frame: Frame) -> None:
@@ -445,14 +446,14 @@ class Client:
             del self._pending[head["id"]]
             if not reply.done():
                 reply.set_exception(error)
-                reply.exception()  # Who asked may have been cancelled meanwhile.
+                reply.exception()  # Counts as retrieved: the caller may have been canceled.
             return
         value = convert(frame)
-        del self._pending[head["id"]]  # Not before: where the line above fails, _lose() tells it.
+        del self._pending[head["id"]]  # Not earlier: if convert() fails, _lose() fails the request.
         if not reply.done():
             reply.set_result(value)
         elif undo:
-            self.forget(value, Cancelled("nobody waits for the instance"))
+            self.forget(value, Cancelled("no caller waits for the instance"))
             self._start_undoing(undo, value.info.instance)
 
     def _start_undoing(self, verb: str, instance: int) -> asyncio.Task[None]:
@@ -465,7 +466,7 @@ class Client:
         try:
             await self.ask({"verb": verb, "instance": instance})
         except QuireError as error:
-            _logger.debug("%s of instance %d, which nobody waits for: %s", verb, instance, error)
+            _logger.debug("%s of instance %d, for which no caller waits: %s", verb, instance, error)
 
     def _lose(self, socket: Any, why: QuireError) -> None:
         """The connection is over, for everyone who waits; not the one that was opened since."""
