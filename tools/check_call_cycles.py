@@ -3,9 +3,10 @@
 
     check_call_cycles.py BUILD [ROOT]    reads the objects of BUILD, a build whose QUIRE_UNITY is off
 
-A file calls another one if its object needs a function that the other object defines. Symbols that several objects define
-(inline functions, templates) say nothing and do not count. Only the folders below are read: of each, the files in a circle
-are those that tools/structure_exceptions.txt names with the kind "cycle", and that list only shrinks.
+A file calls another one if its object needs a function that the other object defines. Symbols that
+several objects define (inline functions, templates) say nothing and do not count. The program reads
+only the folders below. It allows the files in a circle that tools/structure_exceptions.txt names
+with the kind "cycle". That list only shrinks.
 """
 import collections
 import pathlib
@@ -80,7 +81,7 @@ def source_of(each, build):
 
 
 def check(build, allowed):
-    """What is wrong, a line each, and how many objects were read."""
+    """Returns what is wrong, a line each, and how many objects were read."""
     folders = collections.defaultdict(dict)
     count = 0
     for root in FOLDERS:

@@ -8,10 +8,11 @@ The rules: a class has at most 20 data members, a function 60 lines, a header 25
 that a check or a comment cites (P2, KV1) is defined once, and the letters before its number belong to one header. Each
 README has a first sentence. Generated files and tables of data (*.inc) are exempt.
 
-tools/structure_exceptions.txt names what broke a rule when the rule came, a line each: the kind, the file, for a function
-and a class its name, and the number that it may have. The list only shrinks: no number may be exceeded, and an entry that
-no longer applies is an error. --update removes such entries and lowers numbers, also if a file was moved; it never lets a
-kind have more entries, or a larger sum, than before. Entries of the kind "cycle" belong to check_call_cycles.py.
+tools/structure_exceptions.txt names what broke a rule when the rule came. A line has the kind, the
+file, the name of a function or class, and the number that it may have. The list only shrinks: no
+number may be exceeded, and an entry that no longer applies is an error. The option --update removes
+such entries and lowers numbers, also if a file was moved. It never lets a kind have more entries,
+or a larger sum, than before. Entries of the kind "cycle" belong to check_call_cycles.py.
 """
 import collections
 import pathlib
@@ -154,7 +155,9 @@ def read_list(text):
 
 
 def compare(findings, entries):
-    """What is over its limit and not in the list, and what of the list no longer applies."""
+    """Returns the failures, and the number of each key that is over its limit.
+
+    A failure is a finding that the list does not allow, or an entry that no longer applies."""
     failures, over = [], {}
     for each in findings:
         if each.count > LIMITS[each.kind]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What check_structure.py finds in files with planted violations, and what its list of exceptions allows."""
+"""Tests check_structure.py on files with planted violations, and its list of exceptions."""
 import pathlib
 import sys
 import tempfile

@@ -1,7 +1,7 @@
 """Reads the outline of a C++ file: its classes with their data members, and its functions with their lines.
 
-It is no compiler: it drops comments, texts and preprocessor lines, and looks at what stands before each brace. That is
-enough for code that clang-format has laid out.
+It is not a compiler. It drops comments, texts and preprocessor lines, and looks at what stands
+before each brace. That is enough for code that clang-format has laid out.
 """
 import bisect
 import re
@@ -45,7 +45,7 @@ def kept_lines(match):
 
 
 def plain_head(head):
-    """What stands before a brace or a semicolon, without attributes, templates and access labels."""
+    """Returns `head`, the text before a brace or a semicolon, without attributes and the like."""
     head = LABEL.sub(" ", head)
     head = re.sub(r"\[\[.*?\]\]|\balignas\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", " ", head, flags=re.S)
     head = re.sub(r"\boperator\s*(?:<=>|<<=?|>>=?|<=?|>=?|->\*?)", "operator_", head)
@@ -54,7 +54,9 @@ def plain_head(head):
 
 
 def kind_of(head):
-    """What the brace after `head` opens: namespace, class, enum, function or value."""
+    """Returns what the brace after `head` opens, and its name if it is a class or a function.
+
+    It is a namespace, class, enum, function or value."""
     plain = plain_head(head)
     if re.match(r'(?:inline )?namespace\b|extern ""$', plain):
         return "namespace", ""
@@ -131,7 +133,7 @@ class Outline:
                 if not self.open(head, head_begin, at, owner):
                     head += "{}"
                 else:
-                    # What follows a type up to the semicolon is a member of it.
+                    # Text between a type and the semicolon declares a member of the owner.
                     rest = self.text[after:self.text.find(";", after)]
                     is_type = kind_of(head)[0] in ("class", "enum")
                     if owner and is_type and (rest.strip() or kind_of(head) == ("class", "")):

@@ -3,8 +3,8 @@
 
     generate_call_table.py FILE
 
-Each call can be made through the table with raw 64-bit words, so that a test can put anything in
-the place of any argument, and a call that is new to the WIT is in every such test from then on.
+Each call can be made through the table with raw 64-bit words. A test can therefore put anything in
+the place of any argument. A call that is new to the WIT is in every such test from then on.
 """
 import pathlib
 import sys

@@ -5,7 +5,7 @@
     generate_conformance.py BUILD --check   fails where a program does, where a call is not tested,
                                             or where the checked-in page differs
 
-The table is what the programs noted as they ran; nobody writes it by hand.
+The table is what the programs noted as they ran. No part of it is written by hand.
 """
 import pathlib
 import re
@@ -60,7 +60,7 @@ def page(interfaces, tested, codes):
 
 
 def untested(interfaces, tested, codes):
-    """What the programs leave out, a line each."""
+    """Returns what the programs leave out, a line each."""
     known = {f"{interface.name}.{function.name}" for interface in interfaces
              for function in interface.functions}
     lines = [f"{call}: a program tests it, and interface/*.wit has it not"

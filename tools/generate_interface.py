@@ -6,8 +6,8 @@
                                     or a call of a frozen version is not as it was
     generate_interface.py --freeze  adds the calls that are new to interface/version_1.txt
 
-The parser takes exactly the WIT that the contract uses (see interface/README.md) and refuses
-anything else with file:line, so that nobody adds a call whose lowering was never decided.
+The parser takes exactly the WIT that the contract uses (see interface/README.md). It refuses
+anything else with file:line, so that no call comes in whose lowering was never decided.
 """
 import argparse
 import pathlib
@@ -19,11 +19,12 @@ BINDINGS = "sdk/cpp/include/quire/bindings.h"
 TABLE = "src/application/hostcalls/host_call_table.inc"
 FROZEN = "interface/version_1.txt"
 RECORDS = "interface/records_1.txt"  # What each future's result looks like; src/.../records_test.cc compares.
-PROVISIONAL = {"adapter", "input-image"}  # No model has them: nobody calls them yet.
+PROVISIONAL = {"adapter", "input-image"}  # No model has them, so no program calls them yet.
 ERRORS = "src/application/hostcalls/error_codes.inc"
 SUSPENDING = {("future", "wait")}  # One call suspends (interface/README.md).
-# What a call costs (docs/reference/README.md): who does the work, and so when its answer can come.
 EXAMPLE_LINES_MAX = 6
+# The cost of a call (docs/reference/README.md) is the part that does the work. It decides when the
+# answer can come.
 COSTS = ("control", "engine", "device", "helper", "disk", "network", "wait")
 
 # WIT name -> (wasm type, C++ type for guests, C++ type for hosts).
@@ -60,12 +61,12 @@ class WitError(Exception):
 
 
 def comment_text(line):
-    """What a comment line says; its indentation stays, as code in it needs it."""
+    """Returns the text of a comment line. Its indentation stays, because code in it needs it."""
     return line.lstrip("/").removeprefix(" ").rstrip()
 
 
 class Documentation:
-    """The comment above a call: its meaning, `Cost: CLASS` with words behind a semicolon, and
+    """The comment above a call: its meaning, `Cost: CLASS` with words after a semicolon, and
     `Example:` with lines of C++ below it, indented by two."""
 
     def __init__(self, comment):

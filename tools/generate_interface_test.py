@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What generate_interface.py refuses, and that it says where."""
+"""Tests what generate_interface.py refuses, and that its errors name the place."""
 import pathlib
 import sys
 import tempfile

@@ -163,7 +163,7 @@ def anthropic_operation(summary, answer, request, streams=None):
 
 
 def model_operation(summary, answer):
-    # Its errors have the form of the client.
+    # The errors have the form of the client.
     out = operation(summary, "Models", answer, None, None, NO_MODEL)
     errors = [schemas.ref(each) for each in ("OpenAiError", "AnthropicError", "ServerError")]
     for status, each in out["responses"].items():
@@ -173,7 +173,7 @@ def model_operation(summary, answer):
 
 
 def open_operation(summary):
-    """What a load balancer asks, without a key."""
+    """Returns an operation that needs no key, since load balancers ask it."""
     out = {**operation(summary, "Server", "Health"), "security": []}
     del out["responses"]["401"], out["responses"]["503"]
     out["responses"]["503"] = {"description": "The server takes no work now.", "content": json_content("NotReady")}

@@ -6,8 +6,9 @@
     generate_reference.py --examples FILE.h
                                     writes the examples of all calls as functions, to be compiled and run
 
-What a page says of a call is the comment above it in the WIT, so there is one text to keep true; and the
-errors that tests saw of it, as docs/reference/conformance.md has them.
+The text of a call on its page is the comment above it in the WIT, so there is one text to keep
+true. The page also lists the errors that tests saw of the call, as docs/reference/conformance.md
+has them.
 """
 import pathlib
 import re
@@ -24,14 +25,14 @@ ROUTES = "routes.md"  # tests/access/routes_test.py writes it.
 BY_HAND = {"openai.md": "OpenAI", "anthropic.md": "Anthropic"}  # Interfaces for clients, not for programs.
 NOTE = "<!-- Written by tools/generate_reference.py from interface/{name}.wit. Do not edit. -->\n\n"
 FUNCTION = re.compile(r"^(%?[a-z][a-z0-9-]*): (func\(.*\) -> .*);$")
-# What stands for more than its number; interface/README.md says how each is lowered.
+# Types that stand for more than their number. interface/README.md says how each is lowered.
 TYPES = (
     "`handle` and `future` are s32, `address` is where the host writes in the program's memory. Every "
     "call returns a value or handle >= 0, or minus an error code; a `future` is waited for and taken "
     "with the calls of [future](future.md)."
 )
 
-# What the examples take as given.
+# The parameters that all examples have.
 GIVEN = (
     "const Model& model",
     "const Queue& queue",
@@ -71,7 +72,7 @@ def examples(interfaces):
     return out + "constexpr CallExample kCallExamples[] = {\n" + rows + "};\n"
 
 
-# Of a call's `Cost:` line: who does the work, when it is answered, and what that takes.
+# The classes of a `Cost:` line: who does the work, when the answer comes, and what it takes.
 CLASSES = {
     "control": "the call itself, from the program's own tables | at once | under 0.05 us",
     "engine": "the control layer, in the same turn of its loop | at once, or by a future that needs no "
@@ -95,7 +96,7 @@ def costs():
     return out + "|---|---|---|---|\n" + "".join(f"| {name} | {row} |\n" for name, row in CLASSES.items())
 
 
-# What is so wherever a call takes such an argument, and therefore not said of each call.
+# Any call that takes such an argument has these errors, so the text of a call does not repeat them.
 ERRORS = {
     "out-of-range": "bytes that are not all inside the program's memory, whatever the length; a token that is not "
     "in the vocabulary; a position, index or count beyond what there is, as positions are beyond the context length "
@@ -125,19 +126,19 @@ def error_codes(interfaces):
 
 
 def tested_errors():
-    """What docs/reference/conformance.md has of each call, "interface.call": names of errors."""
+    """Returns the errors that docs/reference/conformance.md has of each call, "interface.call"."""
     rows = re.findall(r"^\| \[([a-z-]+)\]\(([a-z-]+)\.md#\S+\) \| [^|]* \| ([^|]*) \|",
                       (FOLDER / TESTED).read_text(), re.M)
     return {f"{interface}.{call}": set(re.findall(r"`([a-z-]+)`", errors)) for call, interface, errors in rows}
 
 
 def named_errors(comment, codes):
-    """Those of which the lines of a comment speak."""
+    """Returns the codes that the lines of a comment name."""
     return {each for each in re.findall(r"`([a-z-]+)`", " ".join(comment)) if each in codes}
 
 
 def preamble(text):
-    """The lines of an interface that are no call's."""
+    """Returns the comment lines of an interface that belong to no call."""
     return [line for comment, call in blocks_of(text) if call is None for line in comment]
 
 

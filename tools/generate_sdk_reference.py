@@ -18,7 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADERS = [ROOT / "sdk" / "cpp" / "include" / "quire", ROOT / "draw" / "include" / "quire"]
 FOLDER = ROOT / "docs" / "reference" / "sdk"
 NOTE = "<!-- Written by tools/generate_sdk_reference.py from {name}. Do not edit. -->\n\n"
-# What other headers are made of: calls, which have pages of their own, and words to the compiler.
+# Headers without a page. Calls have pages of their own. The rest are parts of other headers, and
+# words to the compiler.
 INNER = {"annotations.h", "bindings.h", "conversation_note.h", "handle.h", "placed.h", "quire.h", "support.h"}
 LABEL = re.compile(r"^(Owns|Thread|Threads|Errors|Invariants?|Source)\s{2,}(.*)$")
 TYPE = re.compile(r"\b(?:class|struct|union|enum)\b")
@@ -26,7 +27,7 @@ DROPPED = ("friend ", "static_assert", "template <>", "extern ")
 
 
 def skip_text(text, at):
-    """Where what begins at `at` ends, if it is a string, a character or a comment; else `at`."""
+    """Returns the end of the string, character or comment at `at`, or `at` if there is none."""
     if text.startswith("//", at):
         end = text.find("\n", at)
         return len(text) if end < 0 else end
@@ -59,7 +60,7 @@ def closing(text, at):
 
 
 def statement_end(text, at):
-    """Where the statement at `at` ends, and the place of the brace of its body, if it has one."""
+    """Returns the end of the statement at `at`, and the place of the brace of its body or None."""
     brace, is_value, start = None, False, at
     parameters = re.compile(r"template\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>").match(text, at)
     if parameters:
@@ -86,7 +87,7 @@ def statement_end(text, at):
 
 
 def statements(text):
-    """(comment lines, statement, place of its body or None, comment behind it) of `text`, in order."""
+    """(comment lines, statement, place of its body or None, comment after it), in order."""
     at, comment = 0, []
     while True:
         blank = re.compile(r"\s*").match(text, at)
@@ -166,7 +167,7 @@ def type_lines(statement, brace, indent):
 
 
 def member_lines(body, indent, is_public):
-    """What a program can use of the body of a type or a namespace."""
+    """Returns the lines of a type or a namespace that a program can use."""
     out, was_body = [], False
     for comment, statement, brace, said in statements(body):
         if re.fullmatch(r"(public|private|protected):", statement):

@@ -4,9 +4,9 @@
     interface_javascript.py calls FILE    C++ header: each call as a function of the module "quire/raw"
     interface_javascript.py types FILE    the same as TypeScript, for sdk/javascript/quire.d.ts
 
-A list is an array or a typed array, list<u8> a string, a Uint8Array or an ArrayBuffer. An `address` is a
-typed array that the host writes to; `capacity` behind it is its length, and no argument. A call that
-returns minus an error code throws a QuireError.
+A list is an array or a typed array, list<u8> a string, a Uint8Array or an ArrayBuffer. An `address`
+is a typed array that the host writes to. A `capacity` after it is its length, and not an argument.
+A call that returns minus an error code throws a QuireError.
 """
 import pathlib
 import sys

@@ -15,7 +15,7 @@ LANGUAGES = ("C++", "Rust", "JavaScript")
 WRITTEN = ("bindings.h", "raw.rs")  # Of the WIT: the raw calls themselves.
 SOURCES = {"C++": ("sdk/cpp/include/quire/*.h", "draw/include/quire/*.h"), "Rust": ("sdk/rust/src/**/*.rs",),
            "JavaScript": ("sdk/javascript/quire.d.ts",)}
-# Of the language itself.
+# Words of the language itself.
 BUILT_IN = {"C++": {"std", "move"}, "Rust": {"await", "drop"}, "JavaScript": set()}
 WORD = re.compile(r"([A-Za-z_]\w*)(?=\(|::)|(?<=[.:])([A-Za-z_]\w*)")
 

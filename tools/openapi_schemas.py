@@ -1,4 +1,4 @@
-"""What the members of the endpoints' requests may be, and what their responses have, as JSON schemas.
+"""JSON schemas of the members of the endpoints' requests, and of the endpoints' responses.
 
 tools/generate_openapi.py puts them together with the texts of docs/reference/openai.md and anthropic.md.
 """

@@ -3,15 +3,18 @@
 //   backend_bench MODEL [--kernels NAME] [--threads N] [--runs N] [--context TOKENS]
 //       [--only prefill|decode|streams|forks|transfer|adapters]
 //
-// Prefill: 512 tokens in one batch. Decode: one sequence, 64 steps behind --context tokens.
-// Streams: 16 sequences, 32 steps. Forks: 16 sequences that share the pages of a prefix of 4,096
-// tokens (--context), step by step in turns with the same without partials (attention_plan.h) and
-// with a prefix of 64 tokens, whose time stands for all that is not attention. Each step asks for
-// the top 256, as a guest would. Transfer: 128 pages are saved in one batch, then loaded in one.
-// Printed are the median over the runs and the slowest and fastest, in tokens or GB (10^9 bytes) a
-// second. Adapters (only if asked for): steps under random adapters of rank 16 on all seven
-// projections, each next to the same step of the base; printed is the median of the quotients of
-// their times.
+// Prefill computes 512 tokens in one batch. Decode takes 64 steps of one sequence after --context
+// tokens. Streams take 32 steps of 16 sequences after --context tokens each. Transfer saves 128
+// pages in one batch, then loads them in one. Each step asks for the top 256, as a guest would. The
+// output has the median over the runs, the slowest and the fastest, in tokens or GB (10^9 bytes) a
+// second.
+//
+// Two measurements run only if --only names them. Forks are 16 sequences that share the pages of a
+// prefix of --context tokens (give it 4,096). Steps with partials take turns with steps without
+// them (attention_plan.h). Steps with a prefix of 64 tokens follow: their time stands for all that
+// is not attention. Adapters are of rank 16, with random numbers, on all seven projections. Each
+// step under them runs between two steps of the base, and the output has the median of the
+// quotients of their times.
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
@@ -54,7 +57,7 @@ class WaitingSink final : public CompletionSink {
 };
 
 constexpr std::uint32_t kTransferPageCount = 128;
-constexpr std::uint32_t kForkPages = 4;  // Of each fork, behind the prefix.
+constexpr std::uint32_t kForkPages = 4;  // Pages of each fork after the prefix.
 
 struct Arguments {
   std::string model;
@@ -145,7 +148,8 @@ class Bench {
       step(1, begin, std::min(chunk, tokens - begin));
     }
   }
-  // One token of each of `count` sequences, `index` tokens behind a prefix that all share. Seconds.
+  // Computes a token of each of `count` sequences, `index` tokens after the prefix that all share.
+  // Returns seconds by the device's own clock.
   double fork_step(std::uint32_t count, std::uint32_t prefix, std::uint32_t index) {
     Batch batch;
     const std::uint32_t page_size = backend_.capabilities().page_size;

@@ -1,11 +1,12 @@
-// What the control layer costs by itself, on a device that takes no time, beside
-// the budgets in docs/benchmarks/README.md.
+// This program measures what the control layer costs by itself, on a device that takes no time. It
+// prints the budgets of docs/benchmarks/README.md alongside.
 //
 //   control_bench [--json]
 //
-// Each figure is the median of 21 rounds. A decode step of N requests is three parts: the commands
-// of every guest come in (append, forward, get_next_dist), the batch is built and submitted (the
-// scheduler's budget: 5 us + 0.1 us for each request), the completion becomes answers.
+// Each figure is the median of 21 rounds. A decode step of N requests has three parts. First the
+// commands of every guest come in (append, forward, get_next_dist). Then the batch is built and
+// submitted, for which the scheduler has a budget of 5 us + 0.1 us for each request. Last the
+// completion becomes answers.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -26,8 +26,8 @@ constexpr std::uint32_t kGainPromptTokens = 16;
 constexpr std::uint32_t kGainTokens = 32;
 constexpr const inference::DeviceCostCurve& kCurve = inference::kH100With8B;
 
-// Instance i comes 2 ms after the one before it; prompts are spread evenly from 16 to 512 tokens,
-// in an order that the round decides.
+// Instance i comes 2 ms after the one before it. The lengths of prompts are spread evenly from 16
+// to 512 tokens, in an order that the round decides.
 std::vector<StreamPlan> plans_of(const cli::BenchOptions& options, std::uint32_t vocabulary_size,
                                  std::uint32_t round) {
   const std::uint32_t count = options.streams.front();
@@ -72,7 +72,7 @@ Result<double> measure_simulated(const cli::BenchOptions& options,
   TokenStreams streams(machine.control(), machine.answers(), clock, [&](std::uint64_t ns_max) {
     const std::uint64_t now_ns = clock.now_ns();
     if (machine.device().inflight_count() == 0) return clock.advance_ns(ns_max);
-    // It was submitted in this very turn if nobody noted it before.
+    // If the end of the batch is not noted yet, it was submitted in this turn.
     if (busy_until_ns == 0) busy_until_ns = now_ns + machine.device().next_duration_ns();
     const std::uint64_t left_ns = busy_until_ns - now_ns;
     clock.advance_ns(std::min(left_ns, ns_max));
@@ -128,7 +128,7 @@ Result<double> decode_rate(const cli::BenchOptions& options, std::uint32_t count
   return tokens / (static_cast<double>(end_ns - begin_ns) * 1e-9);
 }
 
-// What batching gains from one stream to many, by hand and through the engine.
+// The rates of one stream and of many, by hand and through the engine. Their quotient is the gain.
 struct Gain {
   Spread raw_one, raw_many, engine_one, engine_many;
   double raw() const { return raw_many.median / raw_one.median; }

@@ -1,9 +1,10 @@
-// `quire-bench calls`: what a call costs a program, with so many programs alive.
+// `quire-bench calls`: what a call costs a program while so many programs are alive.
 //
-// One call is under way at a time, and the device takes no time: so a figure is the way of the call
-// and nothing else, neither the handling of it nor that of others (batching has nothing to join).
-// What grows with the programs is what the tables and the caches of the machine make of them.
-// How many calls a token takes is counted in programs that answer with a model.
+// Only one call is under way at a time, and the device takes no time. A figure is therefore the
+// time of the call itself, without work of the device and without other calls in its batch. If a
+// figure grows with the number of programs, the causes are the tables and the caches of the
+// machine. A second table has the calls for each token, counted in programs that answer with a
+// model.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -71,8 +72,8 @@ class Scene {
   }
 
  private:
-  // What the guest says: when it made one call, when it began with others, when it ended, on the
-  // server's clock; and how many the others were.
+  // `times` has four numbers of the guest. The first three are times on the server's clock: it made
+  // one call alone, then began further calls, then ended. The fourth is the count of further calls.
   void note(CallFigures& figures, bool is_device, const std::string& times) const {
     char* rest = nullptr;
     const std::uint64_t alone_ns = std::strtoull(times.c_str(), &rest, 10);
@@ -120,7 +121,7 @@ void tell_counts(const nlohmann::json& counts) {
 Result<void> bench_calls(const cli::BenchOptions& options) {
   const bool is_text = options.output == cli::OutputStyle::Text;
   const std::string guest = TRY(find_bench_guest(options.program, kCallGuestName));
-  // What is missing for the second table is told before the first one is measured.
+  // If the model of the second table is missing, fail before the first table is measured.
   if (options.decode_tokens > 0) TRY(find_model(options.engine.model));
   nlohmann::json rows = nlohmann::json::array();
   if (is_text) print("instances   kind        p50 us     p99 us   one way us (p50)\n");

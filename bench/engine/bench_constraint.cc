@@ -23,7 +23,8 @@ using GrammarRef = std::shared_ptr<const inference::Grammar>;
 constexpr std::uint32_t kConstraintPrompt = 16;
 constexpr std::size_t kStepsSettling = 4;  // The first steps are not counted.
 
-// What programs ask for most. It does not end within a measurement; streams here never force tokens.
+// A schema of the kind that programs ask for most. Its text does not end within a measurement, and
+// streams here never force tokens.
 constexpr char kSchema[] = R"({"type": "array", "minItems": 1000, "items": {
     "type": "object",
     "properties": {"name": {"type": "string"},

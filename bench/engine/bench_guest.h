@@ -17,14 +17,14 @@ namespace quire {
 // of this program; NotFound says how to get it.
 Result<std::string> find_bench_guest(const std::string& wanted, const std::string& name);
 
-// Instances of one such program. Each says something when it is ready, and does what it is for when
-// it is told to.
+// BenchGuests are instances of one such program. Each sends a message when it is ready, and starts
+// its work when it gets one.
 //
 // Thread   the engine thread. It outlives the application's instances.
 // Errors   a guest that logs, traps or fails is the error of the next call, with its words.
 class BenchGuests final : public service::Listener {
  public:
-  // `after_turn` is told after each turn of the loop whether anything was done in it.
+  // `after_turn` is called after each turn of the loop, with whether the turn did anything.
   BenchGuests(Application& application, std::string name, std::function<void(bool)> after_turn)
       : application_(application), name_(std::move(name)), after_turn_(std::move(after_turn)) {}
 
@@ -54,7 +54,7 @@ class BenchGuests final : public service::Listener {
   std::size_t message_count_ = 0;
   std::size_t ended_count_ = 0;
   hostcalls::CallCounts calls_;
-  std::optional<std::string> message_;  // The latest that nobody took.
+  std::optional<std::string> message_;  // The latest that was not taken.
   std::optional<Error> failure_;
 };
 

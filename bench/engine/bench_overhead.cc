@@ -1,6 +1,6 @@
-// `quire-bench overhead`: what each layer between a program and the device adds to a token. One
-// ladder of ways to make the same tokens, from batches by hand to a program that does every part by
-// itself; what a way adds is its time over that of the way below it.
+// `quire-bench overhead`: what each layer between a program and the device adds to a token. The
+// ways to make the same tokens are a ladder, from batches by hand to a program that does every part
+// by itself. A way adds its time less the time of the way below it, which Way::over names.
 #include <chrono>
 #include <deque>
 #include <map>
@@ -121,8 +121,8 @@ class Ladder {
   lifecycle::ProgramId program_{};
 };
 
-// Each round in another order: whoever follows the host's loop finds the other engine's weights in
-// the caches.
+// The order differs in each round, because the way after the host's loop finds the other engine's
+// weights in the caches.
 std::vector<const Way*> shuffled_ways(std::uint32_t round) {
   std::vector<const Way*> ways;
   for (const Way& way : kWays) ways.push_back(&way);
@@ -136,7 +136,8 @@ std::vector<const Way*> shuffled_ways(std::uint32_t round) {
 // Milliseconds a token, of each round.
 using OverheadFigures = std::map<std::string, std::vector<double>>;
 
-// What one way takes over another, round by round: what the machine does meanwhile hits both.
+// Returns how much longer one way takes than another, round by round. Other work on the machine
+// hits both ways of a round.
 std::vector<double> differences(const OverheadFigures& figures, const char* way, const char* over) {
   std::vector<double> added;
   const std::vector<double>& above = figures.at(way);

@@ -44,7 +44,7 @@ constexpr control::ObjectId kQueue{1};
 constexpr control::ObjectId kContext{2};
 constexpr control::ObjectId kOutput{3};
 
-// The token behind `tokens`, which may be none where the last one is queued already.
+// Asks for the token after `tokens`. They are empty if the last token is queued already.
 void ask(control::ControlPort& control, Ask how, Stream& stream,
          std::vector<std::uint32_t> tokens) {
   const auto tell = [&](control::CommandBody body) {
@@ -63,7 +63,7 @@ void ask(control::ControlPort& control, Ask how, Stream& stream,
   }
 }
 
-// What the program has to append before it asks again.
+// Returns the tokens that the program appends before it asks again.
 std::vector<std::uint32_t> tokens_of(const control::AnswerBody& body) {
   const auto* next = std::get_if<control::NextDistribution>(&body);
   if (next == nullptr) return {};

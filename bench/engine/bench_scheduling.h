@@ -1,7 +1,9 @@
 #pragma once
-// `quire-bench batching | scheduler | arrival | constraint | overhead | calls`: the policies for
-// batches against each other, what a step costs the scheduler, what a long prompt and what grammars
-// do to those who decode, and what a program costs over the host's own loop. As a table or as JSON.
+// The measurements of `quire-bench batching | scheduler | arrival | constraint | overhead | calls`,
+// as a table or as JSON. The first compares the policies for batches. The second measures what a
+// step costs the scheduler. `arrival` and `constraint` measure what a long prompt and what grammars
+// cost streams that decode. The last two measure what a program costs over the host's own loop, and
+// what a call costs a program.
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/result.h"

@@ -110,7 +110,8 @@ Error file_error(const std::filesystem::path& path, const char* what) {
   return Error(ErrorCode::Io, path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
-// What the kernel holds of a file in memory; `evicts` asks it to let go of it first.
+// Adds the bytes of a file, and those that the kernel holds in memory, to `cache`. `evicts` asks
+// the kernel to drop them first.
 Result<void> look_at(const std::filesystem::path& path, bool evicts, FileCache& cache) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return file_error(path, "open");

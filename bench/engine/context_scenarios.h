@@ -1,13 +1,14 @@
 #pragma once
-// What contexts cost where a page store is put to the test: restored from disk, in a pool that is
-// too small, and for ever behind a sliding window. Each scenario checks its outputs bit for bit
-// before it tells a time.
+// Three scenarios measure what contexts cost when they put the page store to the test. A context is
+// restored from disk, contexts share a pool that is too small, and a context generates forever
+// under a sliding window. The first fails if the logits of a restored context differ in a bit, and
+// the second if the small pool gives other tokens.
 //
-// BenchOptions::kv_report_file is of a run of its own, which is not timed: one that restores, one
-// in the small pool; of the sink, whose run is long, it is of that.
+// BenchOptions::kv_report_file names the file for a report of the pages. The first two scenarios
+// write it in one more run, which is not timed. The third writes it in its only run, which is long.
 //
-// Thread   the main thread; each builds and ends engines of its own.
-// Errors   of building an engine; Internal where outputs differ, which is a bug of ours.
+// Thread   the main thread. Each scenario builds and ends engines of its own.
+// Errors   those of building an engine. Internal if outputs differ, which is a bug of ours.
 #include <cstdint>
 #include <vector>
 
@@ -16,7 +17,8 @@
 
 namespace quire {
 
-// `token_count` tokens computed, saved, and opened in an engine that was built anew, in turn.
+// The scenario saves BenchOptions::tokens tokens once. Each round then computes them again, opens
+// them cold and opens them warm, each time in a new engine.
 struct RestoreTimes {
   std::vector<double> recompute_s;
   std::vector<double> restore_cold_s;  // The store's files were put out of the file cache before.
@@ -26,8 +28,8 @@ struct RestoreTimes {
 };
 Result<RestoreTimes> time_restore(const cli::BenchOptions& options);
 
-// So many conversations at once, each going on as soon as it has its token: in a pool that holds
-// them all, and in one of a quarter of that, in turn.
+// Many conversations run at once, and each goes on as soon as it has its token. A pool that holds
+// them all takes turns with a pool of a quarter of its pages.
 struct PressureTimes {
   std::vector<double> roomy_s;
   std::vector<double> tight_s;

@@ -16,7 +16,7 @@ namespace quire {
 struct RawDecode {
   std::uint32_t stream_count = 1;
   std::uint32_t prompt_tokens = 16;
-  std::uint32_t token_count = 32;  // Of each stream, behind its prompt.
+  std::uint32_t token_count = 32;  // Of each stream, after its prompt.
 };
 
 // Tokens a second, prompts left out.

@@ -50,7 +50,7 @@ void TokenStreams::end(Stream& stream) {
   --running_count_;
 }
 
-// Those whose time has come. True if there was one.
+// Starts the streams whose time has come. Returns whether there was one.
 bool TokenStreams::arrive() {
   bool has_any = false;
   while (!to_come_.empty() && ns_until_arrival() == 0) {

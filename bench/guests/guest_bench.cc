@@ -1,5 +1,5 @@
-// What a guest costs: launching it, calling the host, waiting and being woken; around a control
-// layer that does nothing. Prints medians over kRounds rounds.
+// This program measures what a guest costs around a control layer that does nothing: its launch,
+// its calls of the host, its waits and its wake-ups. It prints medians over kRounds rounds.
 #include <algorithm>
 #include <cstdio>
 #include <string>

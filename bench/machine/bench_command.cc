@@ -219,8 +219,8 @@ Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice
   return figures;
 }
 
-// The lengths asked for, each cut so that what is decoded behind it fits the model's context too.
-// One that is longer than the context is a mistake, found before anything is measured.
+// Returns the lengths asked for, each cut so that the tokens decoded after it fit the model's
+// context too. A length over the context is an error, found before anything is measured.
 Result<std::vector<std::uint32_t>> lengths_that_fit(const cli::BenchOptions& options) {
   const SteadyClock clock;
   cli::EngineOptions engine = options.engine;

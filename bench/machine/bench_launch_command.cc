@@ -21,7 +21,7 @@
 namespace quire {
 namespace {
 
-constexpr std::uint64_t kOtherFileCount = 768;  // Files that are open besides connections.
+constexpr std::uint64_t kOtherFileCount = 768;  // Open files that are not connections.
 // Few launches at once are repeated until there are about so many, so that a p99 means something.
 constexpr std::uint32_t kWarmLaunchCount = 1000;
 constexpr std::uint32_t kColdLaunchCount = 100;

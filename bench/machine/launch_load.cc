@@ -13,7 +13,7 @@ namespace {
 using SteadyTime = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{60};
-// The last bytes of a program, behind whose arrival all launch it.
+// The last bytes of a program. All connections launch it as soon as these are sent.
 constexpr std::size_t kLastPartBytes = 16;
 constexpr std::size_t kNonceBytes = 16;
 constexpr std::uint32_t kRequestCountMax = 1000;  // Of one launch.
@@ -103,7 +103,7 @@ Result<bool> LaunchLoad::take(client::ServerClients::Received received, LaunchTi
     }
     const auto* failure = std::get_if<wire::Failure>(&reply->body);
     if (failure == nullptr) return Error(ErrorCode::Internal, "a launch got another's reply");
-    // Its launch overtook the last part of the upload, which came on another connection.
+    // The launch overtook the last part of the upload, which came on another connection.
     if (failure->code != ErrorCode::NotFound || launch.request_count >= kRequestCountMax) {
       return Error(failure->code, failure->message);
     }

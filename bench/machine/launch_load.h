@@ -18,7 +18,7 @@
 
 namespace quire {
 
-// Of every launch, in ms from its request.
+// The times of every launch, in ms from its request or from the begin of its upload.
 struct LaunchTimes {
   std::vector<double> replied_ms;
   std::vector<double> acknowledged_ms;
@@ -32,8 +32,9 @@ class LaunchLoad {
 
   // `count` launches at once, of the program, which the server has.
   Result<void> warm(std::size_t count, LaunchTimes& times);
-  // Of one that it has never seen: the first connection uploads it and all launch it as soon as it
-  // has arrived. Times count from the upload's first byte.
+  // `count` launches at once, of a program that the server has never seen. The first connection
+  // uploads it, and all launch it as soon as its last part is sent. Times count from the first byte
+  // of the upload.
   Result<void> cold(std::size_t count, LaunchTimes& times);
   // Each connection uploads and launches a program of its own.
   Result<void> cold_different(std::size_t count, LaunchTimes& times);

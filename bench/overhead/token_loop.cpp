@@ -61,7 +61,7 @@ Task<> by_distribution(Context context, std::uint32_t count, std::uint32_t top_k
   }
 }
 
-// Which steps the program waits for, instead of giving the device all of a token's work at once.
+// The program waits for these steps, instead of giving the device all of a token's work at once.
 struct Waits {
   bool for_embedding = false;
   bool for_forward = false;

@@ -5,10 +5,11 @@
         [--where device=simulated]... [--spread least,most] [--rows results] [--scale 100] \
         --title TEXT --y-label TEXT [--limit Y=TEXT]... --output FILE.svg
 
-FILE holds {"results": [{...}, ...]}, or another list that --rows names; of its members those count that
---where asks for. Each value of the member --label is a row of bars that lie on their side: one for
-each value of the member --group and each member of --y (joined by commas). --spread names the members
-between which the figures of a bar lay, for a line across its end. --scale multiplies what is drawn.
+FILE holds {"results": [{...}, ...]}, or another list that --rows names. The option --where selects
+its elements. Each value of the member --label is a row of horizontal bars. A row has a bar for each
+value of the member --group and for each member of --y (joined by commas). The option --spread names
+two members, the least and the largest figure of a bar, for a line across its end. The option
+--scale multiplies what is drawn.
 """
 
 import argparse
@@ -23,7 +24,7 @@ CHARACTER, BAR, GAP, LEGEND = 6.6, 14, 10, 18  # Widths and heights, in pixels.
 
 
 def series_of(row, member, options):
-    """The name of the bar in its row, and so its colour; empty where there is but one."""
+    """Returns the name of a bar in its row, which decides its color: empty if a row has one bar."""
     names = [str(row[options.group])] if options.group else []
     if "," in options.y:
         names.append(member)

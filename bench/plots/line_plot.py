@@ -5,9 +5,10 @@
         --title TEXT --x-label TEXT --y-label TEXT [--limit Y=TEXT]... [--log-y] [--linear-x] \
         [--where device=simulated]... --output FILE.svg
 
-Each FILE holds {"results": [{...}, ...]}; of its results those count that --where asks for. A line is drawn for each value of the member --line (more of
-them joined by commas) and each member of --y. The x axis is logarithmic unless
---linear-x is given, and with --log-y the y axis is too. --limit draws a level line.
+Each FILE holds {"results": [{...}, ...]}, from which --where selects. A line is drawn for each
+value of the member --line (or of several, joined by commas) and each member of --y. The x axis is
+logarithmic unless --linear-x is given. With --log-y the y axis is logarithmic too. The option
+--limit draws a level line.
 """
 
 import argparse
@@ -29,12 +30,12 @@ def nice_step(most: float, count: int = 6) -> float:
 
 
 def limits_of(options):
-    """What --limit asks for: [(y, text)]."""
+    """Returns the lines that --limit asks for: [(y, text)]."""
     return [(float(y), text) for y, _, text in (each.partition("=") for each in options.limit)]
 
 
 def scale_of(values, is_logarithmic):
-    """Where a value lies from 0 to 1, and the values that are marked."""
+    """Returns a function that maps a value to its place from 0 to 1, and the values to mark."""
     if not is_logarithmic:
         most = max(values) * 1.05
         step = nice_step(most)

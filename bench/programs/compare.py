@@ -4,12 +4,14 @@
     bench/programs/compare.py --model FILE.gguf [--llama FOLDER] [--suite techniques|calls|depth|stacked]
                               [--only NAME,...] [--clients 1,16] [--rounds 3] [--json FILE]
 
-Both servers have two threads and the same model file. In each round Quire and llama-server take turns; each measurement
-has one client that asks --repeat times in a row, or so many clients that ask once at the same time. Tasks are new in each
-measurement. A local tool server that waits --delay-ms stands for the web. Without --llama only Quire is timed.
---json FILE adds the results to those in FILE, in place of those of the same technique, side and clients.
+Both servers have two threads and the same model file. In each round Quire and llama-server take
+turns. One client takes --repeat turns in a round. Several clients take one turn, in which each asks
+once, all at the same time. Tasks are new in each turn. A local tool server that waits --delay-ms
+stands for the web. Without --llama only Quire is timed. The option --json adds the results to those
+in FILE. They replace those of the same technique, side and clients.
 
-It needs a Python with the library websockets; README.md says what each side does, and which flags were tried.
+It needs a Python with the library websockets. README.md says what each side does, and which flags
+were tried.
 """
 import argparse
 import asyncio

@@ -1,7 +1,8 @@
 """llama-server and its client: what a program of Quire is compared with.
 
-A context is its parts: texts, and the tokens that the model wrote. llama-server takes both in one prompt, so a
-context goes on with exactly the tokens that a slot holds, and its prompt cache always matches.
+A context is a list of parts: texts, and the tokens that the model wrote. The server takes both in
+one prompt. A context therefore goes on with exactly the tokens that a slot holds, and the server's
+prompt cache always matches.
 """
 import asyncio
 import math
@@ -53,7 +54,7 @@ class Server:
 
 
 class Counts:
-    """What the requests of a run had llama-server do."""
+    """Counts the requests of a run, and the tokens that llama-server computed or found for them."""
 
     def __init__(self) -> None:
         self.requests = self.generated = self.prompt_computed = self.prompt_found = 0
@@ -124,7 +125,7 @@ class Chat:
             self._is_open = True
 
     def answered(self, tokens: list[int]) -> None:
-        """What the model wrote elsewhere, as its turn here."""
+        """Adds tokens that the model wrote elsewhere as its turn here."""
         self.begin_answer()
         self.parts += tokens
 

@@ -18,7 +18,7 @@ SAMPLING = ("--temperature", "0.8", "--top-k", "40", "--ignore-eos")
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What one client asks for. No two have the same number, so that no cache knows the question."""
+    """The task of one client. No two tasks have the same number, so no cache knows the question."""
     number: int
     tool_url: str = ""
 
@@ -304,7 +304,7 @@ def agent_swarm(rounds: int = 8, tokens: int = 8) -> Technique:
 # ---- The workflow of stacked optimizations.
 
 def documents(line_count: int) -> str:
-    """What the model reads about its tools: 32 calls are 1,400 tokens or so."""
+    """Returns the text that the model reads about its tools. 32 calls are about 1,400 tokens."""
     places = ("bridge", "ferry", "road", "harbor", "market", "museum", "mill", "school")
     verbs = ("find", "list", "count", "compare")
     lines = [f"{verb}_{place}(name, day): a call that can {verb} each {place} of the county on a day; it returns the "

@@ -3,10 +3,13 @@
 
     bench/serving/agent_load.py [--model MODEL] [--sessions 8] [--concurrency 4] [--aiperf FILE]
 
-aiperf draws sessions of several turns: all begin with the same system prompt, each turn adds to the prompt of the one
-before, and calls of tools wait between them. Prints, as JSON, how many requests ended well and how many did not, the
-times to the first token and between tokens that aiperf saw, and the share of the tokens of all prompts that the
-server found in its cache. Exit code 1 if a request failed. `tools/fetch_clients.sh aiperf` installs it.
+aiperf draws sessions of several turns. All sessions begin with the same system prompt, and each
+turn adds to the prompt of the turn before. Between turns a session waits, as for a call of a tool.
+
+The output is JSON. It has the numbers of turns, of requests that ended well and of requests that
+failed, and the times to the first token and between tokens that aiperf saw. Its found_share is the
+share of the tokens of all prompts that the server found in its cache. The exit code is 1 if a
+request failed or is missing. `tools/fetch_clients.sh aiperf` installs aiperf.
 """
 import argparse
 import json
@@ -61,8 +64,9 @@ def gguf_metadata(path):
 
 
 def write_tokenizer(cache, model):
-    """aiperf counts and draws prompts with a tokenizer of the `tokenizers` library: one with the model's vocabulary. Offline
-    it takes tokenizers from a cache of the hub alone; `cache` becomes one."""
+    """Writes a tokenizer with the model's vocabulary, for aiperf to draw and count prompts with.
+
+    Offline, aiperf takes tokenizers only from a cache of the hub. `cache` becomes one."""
     given = gguf_metadata(model)
     if given.get("tokenizer.ggml.model") != "gpt2":
         raise SystemExit(f"{model}: aiperf is given tokenizers of bytes and merges alone")
@@ -102,7 +106,7 @@ def synthesized(options, folder):
 
 
 def found_share(server):
-    """Of the tokens of all prompts, the share that the server found in its cache."""
+    """Returns the share of the tokens of all prompts that the server found in its cache."""
     with urllib.request.urlopen(f"http://{server.host}:{server.port}/metrics", timeout=60) as answer:
         counts = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines())
     asked = float(counts["quire_prefix_cache_queries_total"])
@@ -110,7 +114,7 @@ def found_share(server):
 
 
 def drive(options, server, dataset, folder):
-    """What aiperf reports: for each metric its statistics."""
+    """Runs the workload and returns the statistics of each metric that aiperf reports."""
     run([options.aiperf, "profile", "--model", first_model(server), "--url", f"http://{server.host}:{server.port}",
          "--endpoint-type", "chat", "--streaming", "--tokenizer", TOKENIZER, "--input-file", dataset,
          "--custom-dataset-type", "mooncake_trace", "--isl-block-size", WORKLOAD["block_size"],

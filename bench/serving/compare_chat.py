@@ -3,9 +3,11 @@
 
     bench/serving/compare_chat.py --model FILE.gguf --llama FOLDER [--clients 1,16] [--turns 4] [--tokens 32] [--rounds 3]
 
-Each client has a conversation of its own, of --turns questions under one system prompt, and asks each question with all
-that was said before; answers are streams of --tokens tokens. Both servers have two threads and the same file, and take turns.
-For each count of clients: the time to the first text and the tokens per second, median (least to most) over the rounds.
+Each client has a conversation of its own, of --turns questions under one system prompt. A request
+has the question and all turns before it, and its answer is a stream of --tokens tokens. Both
+servers have two threads and the same file, and take turns. The output has a line of JSON for each
+count of clients: the time to the first text and the tokens per second, as the median (least to
+most) over the rounds.
 """
 import argparse
 import asyncio

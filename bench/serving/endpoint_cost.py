@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an endpoint adds to the time to the first text, over the same work by a program that is launched.
+"""Measures what an endpoint adds to the time to the first text of a launched program.
 
     bench/serving/endpoint_cost.py [--model MODEL] [--pairs 200]
 

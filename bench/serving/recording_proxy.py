@@ -4,8 +4,9 @@
     bench/serving/recording_proxy.py --server http://127.0.0.1:7847 --record FILE.jsonl
                                      [--listen 127.0.0.1:0] [--set '{"temperature": 0}']
 
-A line of FILE is one request: path, body as the client sent it, status, and of the answer its usage, its calls and its
-seconds. --set puts members into each body with messages, over the client's own. The first line of the output is the URL.
+A line of FILE is one request. It has the path, the body as the client sent it and the status. It
+also has the usage, the calls and the seconds of the answer. The option --set puts members into each
+body with messages, over the client's own. The first line of the output is the URL.
 """
 import argparse
 import http.client

@@ -1,4 +1,4 @@
-"""What a server of endpoints goes through under load, each as a function that returns its figures.
+"""Scenarios of load on a server of endpoints. Each is a function that returns its figures.
 
 A scenario raises Wrong if an answer is not what it must be. Whether its figures are good enough is for its caller to judge.
 """

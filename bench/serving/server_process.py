@@ -21,7 +21,7 @@ def free_port():
 
 
 class ServerProcess:
-    """`program`: build/release/quire; `flags`: what `quire serve` gets besides its address."""
+    """`program` is build/release/quire. `flags` are those of `quire serve`, without its address."""
 
     def __init__(self, program, flags, port=0):
         self.program = program
@@ -87,7 +87,7 @@ class ServerProcess:
         return json.loads(answer.stdout)
 
     def settled(self, read, wanted):
-        """What read() gives, once it is at most `wanted`, or after SETTLE_SECONDS."""
+        """Returns read() once it is at most `wanted`, or after SETTLE_SECONDS."""
         until = time.monotonic() + SETTLE_SECONDS
         while read() > wanted and time.monotonic() < until:
             time.sleep(0.1)

@@ -94,8 +94,8 @@ inline std::uint64_t digest_of_rules() {
   return digest;
 }
 
-// What digest_of_rules gives on every machine. It may change only together with the meaning of a
-// rule, which users keep in their scripts.
+// The result of digest_of_rules on every machine. It may change only together with the meaning of
+// a rule, which users keep in their scripts.
 inline constexpr std::uint64_t kDigestOfRules = 904229239428993034ull;
 
 }  // namespace quire::test

@@ -58,8 +58,8 @@ inline std::uint64_t digest_of_many_draws() {
   return digest;
 }
 
-// What digest_of_many_draws gives on every machine. It may change only together with the meaning of
-// a seed, which users keep in their scripts.
+// The result of digest_of_many_draws on every machine. It may change only together with the meaning
+// of a seed, which users keep in their scripts.
 inline constexpr std::uint64_t kDigestOfManyDraws = 0xf5d115466c8c9773ull;
 
 }  // namespace quire::test

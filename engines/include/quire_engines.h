@@ -220,26 +220,26 @@ enum {
 typedef struct {
   size_t source_bytes_max;
   size_t grammar_bytes_max;  // Of a compiled grammar.
-  size_t matcher_bytes_max;  // That one matcher adds, also to what it shares with others.
+  size_t matcher_bytes_max;  // That a matcher adds, also to what it shares with other matchers.
   uint64_t compile_us_max;   // Time that the thread computes.
   uint64_t mask_us_max;      // Of any call of a matcher; time that its thread computes.
   size_t text_bytes_max;     // Of a text that quire_grammar_fits is asked about,
   uint64_t fits_us_max;      // and how long that may take; time that the thread computes.
 } quire_grammar_limits;
 
-// Compiles in a thread of its own, which stands back behind all others, and waits for it: until it has
-// computed for `compile_us_max`, and at most ten times as long. Three sources are compiled at a time;
-// others wait, at most for `compile_us_max`. QUIRE_LIMIT and QUIRE_TIMEOUT name the limit.
+// Compiles in a thread of its own, which gives way to all others, and waits for it: until it has
+// computed for `compile_us_max`, or for ten times that time. Three sources are compiled at a time; a
+// further one waits at most for `compile_us_max`. QUIRE_LIMIT and QUIRE_TIMEOUT name the limit.
 quire_status quire_grammar_compile(const quire_grammar_vocabulary* vocabulary,
                                    quire_grammar_kind kind, quire_bytes source,
                                    const quire_grammar_limits* limits, quire_grammar** out,
                                    quire_text* error);
 void quire_grammar_delete(quire_grammar* grammar);  // Its matchers go on.
 size_t quire_grammar_bytes(const quire_grammar* grammar);
-// Whether a text fits the grammar as a whole, whoever wrote it. Of a JSON schema: whether it is JSON and
-// an instance of the schema, in any order of members, with any blanks, escapes and spellings of
-// numbers. If a name comes twice in an object, each of its values must fit. QUIRE_LIMIT and
-// QUIRE_TIMEOUT name the limit.
+// Whether a text fits the grammar as a whole, also if no matcher led to it. Of a JSON schema:
+// whether it is JSON and an instance of the schema, in any order of members, with any blanks,
+// escapes and spellings of numbers. If a name comes twice in an object, each of its values must
+// fit. QUIRE_LIMIT and QUIRE_TIMEOUT name the limit.
 quire_status quire_grammar_fits(const quire_grammar* grammar, quire_bytes text, bool* out,
                                 quire_text* error);
 

@@ -41,7 +41,7 @@ class JavaScript {
     run("globalThis.console = {log: print}; delete Date; delete performance; delete Math.random");
   }
 
-  // What the code prints, or else the value of its last expression, or the error that ended it.
+  // Returns the text that the code prints; else its last value, or the error that ended it.
   std::pair<bool, std::string> run(const std::string& code) {
     output_.clear();
     turns_left_ = 1000;  // Of 10,000 steps each.

@@ -48,7 +48,7 @@ Task<> watch(Child agent, std::string role) {
   runtime::log(LogLevel::Info, role + " holds " + end.result + " tokens");
 }
 
-// What `count` agents said, in an order that does not depend on which of them was faster.
+// The replies of `count` agents, in an order that does not depend on which of them was faster.
 Task<std::string> replies(std::string swarm, std::size_t count) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < count; ++i) all.push_back(co_await messaging::pull(swarm));

@@ -25,7 +25,7 @@ Task<> program(Options options) {
   Generator generator = context.generate(options.generate);
   while (const std::optional<Piece> piece = co_await generator.next()) {
     if (!piece->text.empty()) co_await session::send(piece->text);
-    // What falls out of the window is dropped: its pages are free, and the others keep their places.
+    // Tokens before the window are dropped: their pages are free, and later ones keep their places.
     const std::uint32_t count = context.token_count();
     if (count > options.sink + options.window) {
       co_await context.drop_range(options.sink, count - options.window);

@@ -31,7 +31,7 @@ using Tokens = std::vector<std::uint32_t>;
 struct Edit {
   Tokens before, span, insert, after;
 };
-// What stays of the old context, by slots: all but [begin, end) and the last token.
+// The part of the old context that stays, by slots: all but [begin, end) and the last token.
 struct Plan {
   std::size_t begin = 0, end = 0, last = 0;
   std::size_t anew = 0;   // How many tokens after the span are computed again, but the last,

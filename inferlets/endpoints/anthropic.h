@@ -294,8 +294,8 @@ struct MessagesRequest {
   bool hides_thoughts = false;  // which are empty.
 };
 
-// How long the conversation is kept in the cache: the longest time of a "cache_control" of the request,
-// of a tool, of a message or of a block, all of which are at most a few levels deep.
+// How long the conversation is kept in the cache: the longest time of any "cache_control", which
+// the request, a tool, a message or a block may have. All of these are at most a few levels deep.
 inline std::chrono::seconds cache_time_of(const Json& value) {
   std::chrono::seconds longest{0};
   for (const Json& each : value.items()) longest = std::max(longest, cache_time_of(each));

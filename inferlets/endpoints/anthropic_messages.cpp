@@ -23,7 +23,7 @@ Task<std::string> found_stop(Model model, std::vector<std::uint32_t> tokens,
   co_return found;
 }
 
-// What a response says besides its content.
+// The members of a response other than its content.
 class Head {
  public:
   static Result<Head> make(const Model& model) {

@@ -1,6 +1,7 @@
 #pragma once
-// What the endpoints do with the server's cache of prompts: how long a conversation is kept in it, why
-// tokens were not found there, and lines of the system prompt that would keep it from being found.
+// The endpoints' use of the server's cache of prompts: how long it keeps a conversation, and why
+// tokens were not found in it. Changing lines of the system prompt, which would keep the cache from
+// finding a conversation, are moved.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -83,9 +84,9 @@ inline void write_cache_members(JsonWriter& json, const Usage& usage) {
 
 // ---- prompt repair ------------------------------------------------------------------------------
 
-// Takes the changing lines out of a system prompt, and returns them. What was learned of a prompt is
-// a value of the store, by the shape of the prompt, in one of kSlotCount places: prompts beyond that
-// take each other's.
+// Takes the changing lines out of a system prompt, and returns them. A value of the store keeps
+// what was learned of the prompt. The shape of the prompt selects one of kSlotCount keys, and a
+// prompt of another shape may overwrite the value.
 inline Task<std::string> take_changing_lines(std::string& system) {
   constexpr std::uint64_t kSlotCount = 256;
   if (!repair::may_change(system)) co_return std::string();

@@ -41,7 +41,7 @@ struct ChatPrompt {
   std::string schema;                      // What the answer looks like; empty: any text.
   std::string schema_member;               // The member of the request that gives the schema.
   std::optional<SavedContext> saved = {};  // May hold a beginning of the prompt.
-  std::chrono::seconds keep{0};            // How long its pages stay unused; 0: as others do.
+  std::chrono::seconds keep{0};            // How long its pages stay unused; 0: the default.
   bool separates_thoughts = false;         // From the text, also if the model may call no tool.
   std::optional<std::uint64_t> thought_count_max = {};  // Tokens of thoughts, which then end.
   bool is_repaired = false;  // Changing lines of the system prompt move to its end.
@@ -71,7 +71,7 @@ class AnswerSink {
   AnswerSink(const AnswerSink&) = delete;
   AnswerSink& operator=(const AnswerSink&) = delete;
   virtual ~AnswerSink() = default;
-  // The prompt is computed, and `prompt` tells how. An error may come instead, and nothing after it.
+  // The prompt is computed, and `prompt` says how. An error may come instead, and nothing after it.
   virtual Task<> begin(const Usage& prompt) = 0;
   // `token` is null unless the answer is asked for token by token.
   virtual Task<> text(std::string more, const Piece* token) = 0;
@@ -124,8 +124,8 @@ class ChatTurn {
     co_await turn.find_form();
     co_return co_await turn.prompt_tokens(false);
   }
-  // Saves the context that holds `tokens`, which begin like the prompt of this turn: what the next
-  // turn of the conversation will begin with. No answer is asked for afterwards.
+  // Saves the context that holds `tokens`, with which the next turn of the conversation will begin.
+  // They begin like the prompt of this turn. No answer is asked for after this.
   Task<> save(SavedContext as, SaveOptions options) {
     const auto begin = std::ranges::mismatch(tokens_, as.tokens).in1;
     const auto common = static_cast<std::uint32_t>(begin - tokens_.begin());
@@ -214,7 +214,7 @@ class ChatTurn {
     std::vector<std::string> names;
     for (const OfferedTool& each : prompt_.tools) names.push_back(each.name);
     reader_.emplace(form_, std::move(names));
-    // What marks a call may be a special token.
+    // The mark of a call may be a special token.
     options_.kept_special = co_await tokens_of_marks(prompt_.model, form_);
   }
 
@@ -227,7 +227,7 @@ class ChatTurn {
     options_.keep_special = true;  // What marks a thought may be a special token.
   }
 
-  // What the template gets of the tools. If it knows of none, the system turn describes them.
+  // The tools for the template. If it does not support tools, the system turn describes them.
   std::string tools_for_template() {
     if (prompt_.tool_choice == ToolChoice::None) return "";
     if (form_.offers_tools) return prompt_.tool_list;
@@ -306,7 +306,7 @@ class ChatTurn {
 
   // ---- an answer --------------------------------------------------------------------------------
 
-  // What a client sees of a text that grows.
+  // The part of a growing text that a client sees.
   struct Shown {
     const AnswerReader* reader;       // Null: all of it.
     bool is_held;                     // Nothing before the end.
@@ -347,7 +347,7 @@ class ChatTurn {
 
   // `context` has drawn a token of the answer.
   Task<> begin_answer(const Context& context, AnswerSink& sink) {
-    if (is_computed_) co_return;  // Also before this answer: then the sink has been told.
+    if (is_computed_) co_return;  // Perhaps by an earlier answer: the sink has the usage already.
     co_await note_use(context);
     co_await sink.begin(usage_);
   }

@@ -94,8 +94,8 @@ inline std::size_t letters_between(std::string_view left, std::string_view right
   return row[b.size()];
 }
 
-// The name that `name` may be a misspelling of; empty: none. Of a name of three letters, two others are
-// another name.
+// The name that `name` may be a misspelling of; empty: none. A name of three letters with two other
+// letters is another name.
 inline std::string_view meant_by(std::string_view name, std::span<const std::string> known) {
   constexpr std::size_t kNameBytesMax = 64;  // No member has a longer name.
   if (name.size() > kNameBytesMax) return {};

@@ -1,5 +1,5 @@
 #pragma once
-// What the endpoints share: how the members of a request are read, and errors that name them.
+// The endpoints share this: how the members of a request are read, and errors that name them.
 //
 // An endpoint honors a member, accepts it because it asks nothing of the output, leaves it out and says
 // so (left_out.h), or refuses it by its name (docs/reference/openai.md and anthropic.md have the tables).
@@ -142,11 +142,11 @@ class Members {
     if (found != nullptr) return of(*found, path_ + std::string(name), *left_out_);
     return bad(name, "must be an object");
   }
-  // They ask nothing of the output, whatever they are.
+  // Accepts members that ask nothing of the output, whatever their values are.
   void accept(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) known_.push_front(Known{std::string(name), Json()});
   }
-  // They ask nothing of the output, and are texts, or objects with any members.
+  // Accepts members that ask nothing of the output: texts, or objects with any members.
   Result<void> accept_texts(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) TRY(text(name));
     return {};

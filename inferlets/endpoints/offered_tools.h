@@ -15,7 +15,7 @@ namespace endpoints {
 
 enum class ToolChoice : std::uint8_t { None, Auto, Required };
 
-// What stands between a namespace and a name in the name that the model reads.
+// The mark between a namespace and a name, in the name that the model reads.
 inline constexpr std::string_view kNamespaceMark = "__";
 inline constexpr std::size_t kNamespaceBytesMax = 64;
 
@@ -172,12 +172,12 @@ inline void tell_in_system_turn(std::vector<ChatMessage>& messages, std::string 
 
 // ---- calls of an answer ---------------------------------------------------------------------------
 
-// What stands between the beginning of an answer and the name of a tool.
+// The text between the beginning of an answer and the name of a tool.
 inline std::string call_begin(const CallForm& form) {
   if (form.kind != CallForm::Kind::Json) return form.before;
   return form.before + "\n{" + json_string(form.name_key) + ": \"";
 }
-// What stands between the name of a tool and its arguments.
+// The text between the name of a tool and its arguments.
 inline std::string after_name(const CallForm& form) {
   if (form.kind != CallForm::Kind::Json) return form.name_end;
   return "\", " + json_string(form.arguments_key) + ": ";

@@ -1,5 +1,5 @@
 #pragma once
-// What the endpoints of the OpenAI interface share: the form of errors, how tokens are drawn, usage.
+// The endpoints of the OpenAI interface share this: form of errors, how tokens are drawn, usage.
 //
 // Errors   {"error": {"message", "type", "param", "code"}}, as the interface has them.
 #include <ctime>
@@ -114,8 +114,9 @@ inline Result<Streaming> read_streaming(Members& in) {
   return out;
 }
 
-// How long the pages of a conversation stay in the cache: for a request with a key as long as the
-// interface says, and for one that asks for more as long as the page store can.
+// How long the pages of a conversation stay in the cache. If the request has a key, they stay as
+// long as the interface says. If it asks for more, they stay as long as the page store can keep
+// them.
 inline Result<std::chrono::seconds> read_keep(Members& in) {
   constexpr std::chrono::seconds kByKey = std::chrono::minutes(30);
   const std::string key = TRY(in.text("prompt_cache_key"));
@@ -140,7 +141,7 @@ inline Result<std::string> read_answer_schema(Members& format) {
   return schema->str();
 }
 
-// What asks nothing of the output.
+// Accepts members that ask nothing of the output.
 inline Result<void> accept_common(Members& in) {
   TRY(in.accept_texts({"user", "safety_identifier"}));
   TRY(in.accept_objects({"metadata", "prediction"}));
@@ -148,8 +149,9 @@ inline Result<void> accept_common(Members& in) {
   return in.accept_texts({"service_tier"});
 }
 
-// What other servers take and this one does not, and what no answer may be given without: the form of
-// the answer, its length and its end, texts that the model is to read.
+// Refuses members that other servers take and this one does not, and without which an answer would
+// be wrong. They set the form of the answer, its length and its end, and texts that the model is to
+// read.
 inline Result<void> refuse_of_others(Members& in) {
   TRY(
       in.refuse("guided_json guided_regex guided_choice guided_grammar structured_outputs "
@@ -194,7 +196,7 @@ inline double shown_log_probability(double log_probability) {
   return std::max(log_probability, kLeast);
 }
 
-// What all parts of one response begin with.
+// The members with which all parts of one response begin.
 struct Identity {
   std::string id;
   std::int64_t created = 0;

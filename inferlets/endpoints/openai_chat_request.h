@@ -48,7 +48,7 @@ inline Result<std::string> content_text(const Json& content, const std::string& 
   return text;
 }
 
-// The calls of an earlier turn: those of functions as a member of the turn, others as text.
+// The calls of an earlier turn: of functions as a member of the turn, all other ones as text.
 struct EarlierCalls {
   std::string member;
   std::string text;
@@ -86,7 +86,7 @@ inline Result<EarlierCalls> read_calls(const Json::Items& given, const std::stri
   return out;
 }
 
-// What a message has besides role and content, for the template. Adds to `text` what becomes text.
+// The members of a message other than role and content. Calls that become text go to `text`.
 inline Result<std::string> further_members(Members& in, const std::string& path,
                                            std::string& text) {
   const Json::Items given = TRY(in.list("tool_calls"));

@@ -147,7 +147,7 @@ Task<bool> is_kept(ResponseStore responses, const ResponsesRequest& request) {
 // it: a call that the answer is cut in is not whole.
 Task<std::vector<std::uint32_t>> conversation_tokens(const Work& work,
                                                      std::vector<std::string> output) {
-  LeftOut left_out;  // What is left out of the items was told when they came.
+  LeftOut left_out;  // Not read: what is left out of the items was reported when they came.
   Conversation conversation(0, left_out);
   if (!work.instructions.empty()) conversation.instruct(work.instructions);
   for (const std::vector<std::string>& items : {work.request.items, output}) {
@@ -181,7 +181,8 @@ Task<std::uint32_t> save_context(Work& work, std::vector<std::string> output) {
   co_return co_await work.responses.put(work.head.id, ResponsePart::Tokens, std::move(bytes));
 }
 
-// On disk when it is ready. already-exists or not-found: it was cancelled or deleted.
+// The response is on disk when the task is ready. already-exists or not-found: it was canceled or
+// deleted.
 Task<> keep(Work& work, const ResponseOutput& output, const ResponseState& state) {
   const std::string& id = work.head.id;
   ResponseEntry entry = work.entry;

@@ -24,7 +24,7 @@ class EventOutput {
   virtual Task<> event(std::string type, std::string json) = 0;
 };
 
-// What all states of one response have in common.
+// The members that all states of one response have in common.
 struct ResponseHead {
   std::string id;
   std::int64_t created = 0;
@@ -33,7 +33,7 @@ struct ResponseHead {
   bool is_stored = false;
 };
 
-// What a response says besides its head and its output.
+// The members of a response other than its head and its output.
 struct ResponseState {
   std::string status;
   std::optional<Usage> usage = {};

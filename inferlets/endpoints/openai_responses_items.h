@@ -57,7 +57,7 @@ class Conversation {
   const std::vector<std::string>& items() const { return items_; }
 
  private:
-  // What the model wrote in one turn, until a further item shows that it is whole.
+  // The text of the model in one turn, until a further item shows that the turn is whole.
   struct AnswerTurn {
     std::string text;
     std::string reasoning;

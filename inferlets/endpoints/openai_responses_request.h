@@ -25,7 +25,7 @@ struct ResponsesRequest {
   std::string echo;           // What a response repeats of its request: JSON without braces.
 };
 
-// What an earlier response leaves to the one that goes on with it. Both are arrays of items.
+// The conversation that an earlier response leaves to its successor: two arrays of items.
 struct EarlierConversation {
   Json input;
   Json output;

@@ -1,6 +1,6 @@
 #pragma once
-// What the requests of the OpenAI interface say of tools in the same words. They differ in how one tool
-// is written, and in how one is chosen by name.
+// The members about tools that all requests of the OpenAI interface have. The requests differ in
+// how one tool is written, and in how one is chosen by name.
 //
 // Errors   those of a request, which name its member.
 #include <span>

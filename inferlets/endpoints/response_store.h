@@ -32,7 +32,7 @@ struct ResponseLimits {
   }
 };
 
-// What is known of a response without its parts.
+// A response without its parts.
 struct ResponseEntry {
   std::string status;  // As the interface names it.
   bool is_background = false;

@@ -36,7 +36,8 @@ std::vector<std::uint32_t> guess_after(std::vector<std::uint32_t> text,
   return {text.begin() + static_cast<std::ptrdiff_t>(first), text.end()};
 }
 
-// What the model says after the last known token and after each token of the guess, in one pass.
+// The tokens that the model writes after the last known token and after each token of the guess, in
+// one pass.
 Task<std::vector<std::uint32_t>> corrected(Context& context, std::vector<std::uint32_t> guess) {
   Drawer greedy;
   co_await context.append(guess);

@@ -43,7 +43,7 @@ Task<> grow(Context context, std::vector<Prompt> prompts, std::size_t begin, Gen
   tree.token_count += static_cast<std::uint32_t>(end - begin);
   std::vector<Task<>> next;
   while (!prompts.empty()) {
-    // Prompts that end here are answered, each in a fork; others go on together by their next token.
+    // A prompt that ends here is answered in a fork. Those with the same next token stay together.
     const std::vector<std::uint32_t> tokens = prompts.front().tokens;
     const auto ends_apart = [&](const Prompt& each) {
       return tokens.size() == end || each.tokens[end] != tokens[end];

@@ -6,8 +6,9 @@
 //   numbers            "7", "1,024", "2.1.37", "0x7f"
 //   hexadecimal words  with a digit, or of five letters or more: "fa690", "deadbeef", each part of a UUID
 //   mixed words        of six letters and digits or more that change between both three times: "tmp8k2jx9"
-//   parts of a time    names of months and of days of the week, "AM" and "PM", in a line with a digit
+//   time words         names of months and weekdays, "AM" and "PM", in a line with a digit
 //   paths              words with a "/" at their beginning, after "~", after a drive, or twice within
+//
 // A shape changes if it occurs once in a text, and once with other parts in the text of the turn before.
 // From then on its lines are moved.
 //
@@ -90,7 +91,7 @@ inline std::size_t word_end(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Where a path that begins at `at` ends; `at` if there is none.
+// The end of a path that begins at `at`; `at` if there is none.
 inline std::size_t path_end(std::string_view text, std::size_t at) {
   constexpr std::string_view kEnds = " \t\r\n\"'`<>()[]{},;|=";
   if (at > 0 && kEnds.find(text[at - 1]) == std::string_view::npos) return at;
@@ -143,7 +144,7 @@ inline bool may_change(std::string_view line) {
   return shape_of_line(line).find(kPart) != std::string::npos;
 }
 
-// Of a text: without what the parts are that may change.
+// A hash of the text without the parts that may change.
 inline std::uint64_t shape_of(const std::string& text) {
   std::string shapes;
   for (const std::string& line : lines_of(text)) shapes += shape_of_line(line);

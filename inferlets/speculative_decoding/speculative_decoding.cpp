@@ -31,7 +31,7 @@ Tokens looked_up(const Tokens& text, std::size_t count) {
   return {};
 }
 
-// What the small model writes next, with the random numbers that the large one will use.
+// The tokens that the small model writes next, with the random numbers that the large one will use.
 Task<Tokens> drafted(Context& small, Drawer drawer, Tokens text, std::size_t count) {
   if (text.size() + count > small.model().info().context_length) co_return Tokens();
   const auto same = std::ranges::mismatch(small.tokens(), text).in2;

@@ -1,7 +1,9 @@
-// text_completion_by_hand: text_completion with every call made by hand: pages and embeds are allocated, the prompt is
-// embedded and passed through the model chunk by chunk (prefill), and then, token by token, the
-// distribution is read, a token drawn, shown, embedded and passed through the model in its turn.
-// text_completion does the same with the high level of the SDK.
+// text_completion_by_hand: text_completion with every call made by hand.
+//
+// The program allocates pages and embeds, embeds the prompt, and passes it through the model chunk
+// by chunk (prefill). Then, token by token, it reads the distribution, draws a token, shows it,
+// embeds it and passes it through the model. The program text_completion does the same with the
+// high level of the SDK.
 #include <algorithm>
 #include <numeric>
 
@@ -46,7 +48,7 @@ Result<Sequence> open_sequence(const Model& model, std::uint32_t prompt_token_co
   return out;
 }
 
-// Passes `tokens` (at most one chunk) through the model behind what the sequence holds. Nothing
+// Passes `tokens` (at most one chunk) through the model after what the sequence holds. Nothing
 // waits: the future is ready when the pass is done.
 Result<Future<void>> pass(Sequence& sequence, std::span<const std::uint32_t> tokens,
                           bool want_output) {
@@ -77,7 +79,7 @@ Result<Future<void>> pass(Sequence& sequence, std::span<const std::uint32_t> tok
   return done;
 }
 
-// A pass and the distribution behind its last token: one step of the device, under way.
+// A pass and the distribution after its last token: one step of the device, under way.
 struct Step {
   Future<void> passed;
   Future<Distribution> next;
@@ -147,8 +149,8 @@ Task<> program(Options options) {
     const std::uint32_t token = sampler.draw(next.tokens, next.probabilities);
     if (!rules.accept_token(token)) break;
     Future<std::string> bytes = model.detokenize({token});
-    // The device goes on while the text is made and shown. (A stop text may make it go once in
-    // vain.)
+    // The device goes on while the text is made and shown. (After a stop text, this last step is
+    // not used.)
     if (!rules.full()) step = co_await begin_step(sequence, {&token, 1}, sampler);
     co_await show(rules.accept_bytes(co_await std::move(bytes)));
   }

@@ -1,4 +1,4 @@
-// windowed_attention: each token sees the latest --window tokens, itself among them, and no others.
+// windowed_attention: each token sees only the latest --window tokens, itself among them.
 #include "quire/quire.h"
 
 using namespace quire;
@@ -15,7 +15,7 @@ struct Options {
   }
 };
 
-// What is before the window is dropped before the token is computed, and its pages are free.
+// Drops the tokens before the window before `token` is computed, so their pages are free.
 Task<> read(Context& context, std::uint32_t token, std::uint32_t window) {
   if (context.token_count() >= window) {
     co_await context.flush();

@@ -7,7 +7,7 @@ declare module "quire" {
   type BytesLike = string | Uint8Array | ArrayBuffer;
   type TokenList = ArrayLike<number>;
 
-  /** What a call of the host, or of the SDK, failed with. */
+  /** The error of a call of the host or of the SDK. */
   export class QuireError extends Error {
     private constructor();
     /** The name of the error in interface/types.wit, such as "not-found". */
@@ -21,7 +21,7 @@ declare module "quire" {
 
   // Options of the command line ---------------------------------------------------------------------
 
-  /** What a script may export as `options`: a member for each option. `maxTokens` is `--max-tokens`. */
+  /** A script may export one as `options`: a member for each. `maxTokens` is `--max-tokens`. */
   export type Options = Record<string, Option>;
   export type Option =
     | { type: "string"; default?: string; description?: string; required?: boolean; words?: boolean }
@@ -58,7 +58,7 @@ declare module "quire" {
     readonly stopTokens: number[];
     readonly handle: number;
     tokenize(text: string, options?: { parseSpecial?: boolean; beginOfText?: boolean }): Promise<number[]>;
-    /** Bytes that are no UTF-8 become U+FFFD. */
+    /** Bytes that are not UTF-8 become U+FFFD. */
     detokenize(tokens: TokenList, keepSpecial?: boolean): Promise<string>;
     detokenizeBytes(tokens: TokenList, keepSpecial?: boolean): Promise<Uint8Array>;
     /** The bytes of every token, by id. */
@@ -69,13 +69,13 @@ declare module "quire" {
     applyChatTemplate(messages: ChatMessage[], answerNext?: boolean): Promise<string>;
   }
 
-  /** What a text must look like; compiled once for a model. */
+  /** A form that texts must have; compiled once for a model. */
   export class Grammar {
     private constructor();
     static jsonSchema(model: Model, schema: object | boolean | string): Promise<Grammar>;
     static regex(model: Model, expression: string): Promise<Grammar>;
     static lark(model: Model, source: string): Promise<Grammar>;
-    /** Whether the text is one of its texts as a whole, whoever wrote it. */
+    /** Whether the text as a whole is one of the grammar's texts, also if no model wrote it. */
     fits(text: string): Promise<boolean>;
     /** A matcher at the beginning of the grammar. */
     matcher(): Matcher;
@@ -119,7 +119,7 @@ declare module "quire" {
     text: string;
     texts: string[];
     scores: Score[];
-    /** Of each text, among these: they add up to 1. */
+    /** The probability of each text among these: they add up to 1. */
     probabilities: number[];
   }
   export interface Branch {
@@ -172,7 +172,7 @@ declare module "quire" {
     prefill(): Promise<ContextCounters>;
     /** Computes what is queued; a conversation ends after its last turn. */
     flush(): Promise<ContextCounters>;
-    /** What may follow: the `topK` most probable tokens (0: 256). */
+    /** The tokens that may follow: the `topK` most probable ones (0: 256). */
     nextDistribution(topK?: number): Promise<Distribution>;
     /** The logits of the whole vocabulary. */
     nextLogits(): Promise<Float32Array>;
@@ -200,10 +200,10 @@ declare module "quire" {
     allowBeyondContext(allowed?: boolean): void;
     save(name: string, options?: SaveOptions): Promise<void>;
     share(name: string): Promise<void>;
-    /** What is drawn from now on is a text of the grammar. */
+    /** Makes all that is drawn from now on a text of the grammar. */
     constrain(grammar: Grammar): void;
     unconstrain(): void;
-    /** Which of `texts` the model would rather write next, each as a whole. */
+    /** Finds which of `texts` the model would rather write next, each as a whole. */
     choose(texts: string[]): Promise<Choice>;
     score(text: string): Promise<Score>;
     /** `count` ways to go on, side by side; seeds count up from that of the options. */
@@ -274,7 +274,7 @@ declare module "quire" {
     reshape?: Hook<Distribution>;
     /** Changes the logits of the whole vocabulary before each draw. */
     logits?: Hook<Float32Array>;
-    /** Is told of each token that the context gets. */
+    /** Called with each token that the context gets. */
     onToken?: Hook<number>;
     /** Guesses what comes next: at most 64 tokens, which save passes where they are drawn. */
     draft?: (context: Context) => TokenList | undefined | Promise<TokenList | undefined>;
@@ -283,7 +283,7 @@ declare module "quire" {
   }
   export interface TokenProbability {
     token: number;
-    /** Of the full softmax, before temperature and the like. */
+    /** In the full softmax, before temperature and the like. */
     probability: number;
     logProbability: number;
   }
@@ -317,7 +317,7 @@ declare module "quire" {
     stream(show: (text: string) => unknown): Promise<Generation>;
     /** Ends it before its end: the context ends with the last piece that was given. */
     end(): Promise<void>;
-    /** What was generated so far. */
+    /** The answer so far. */
     readonly answer: Generation;
   }
 
@@ -451,7 +451,7 @@ declare module "quire" {
   }
   export class Tools {
     private constructor();
-    /** Tells the model in `context` of the tools. */
+    /** Describes the tools to the model in `context`. */
     static offer(context: Context, tools: Tool[], options?: ToolOptions): Promise<Tools>;
     /** Lets the model go on, and runs what it calls, until it answers. */
     answer(context: Context, options?: GenerateOptions, show?: (text: string) => unknown): Promise<ToolAnswer>;
@@ -502,7 +502,7 @@ declare module "quire" {
     limits(): string;
     misses(): Miss[];
     log(level: "debug" | "info" | "warning" | "error", text: string): void;
-    /** What the launcher gets when the program ends. What the program returns does the same. */
+    /** Sets the result that the launcher gets when the program ends, as a returned value does. */
     setResult(result: BytesLike): void;
     /** Milliseconds since some moment in the past. */
     now(): number;
@@ -520,7 +520,7 @@ declare module "quire" {
     version: number | bigint;
     valueBytes: number;
   }
-  /** What must be there for a change to take effect. */
+  /** The version that must be there for a change to take effect. */
   export type Expected = "none" | { version: number | bigint };
   /** Small values by key that outlive the program and the server. */
   export const store: {
@@ -608,7 +608,7 @@ declare module "quire" {
     /** The part of the path after `prefix`, decoded. */
     pathAfter(prefix: string): string;
     queryValue(name: string): string | undefined;
-    /** Of that name, in lower case. */
+    /** The value of the header; `name` is in lower case. */
     header(name: string): string | undefined;
     read(): Promise<Uint8Array>;
     bytes(): Promise<Uint8Array>;
@@ -775,7 +775,7 @@ declare class Headers implements Iterable<[string, string]> {
   values(): IterableIterator<string>;
   [Symbol.iterator](): IterableIterator<[string, string]>;
 }
-/** What fetch gives. */
+/** The result of fetch. */
 declare class Response {
   private constructor();
   readonly status: number;

@@ -2,8 +2,8 @@
 // BoundedQueue passes values from any number of threads to any number of threads, in order.
 //
 // Thread   any. The mutex and what it guards are this one object.
-// Bound    `capacity` values. try_push refuses beyond it; nobody ever blocks on a push, because the
-//          slot for an answer is reserved before its request is sent.
+// Limit    `capacity` values; try_push refuses one more. No thread ever blocks on a push, because
+//          the slot for an answer is reserved before its request is sent.
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>

@@ -29,7 +29,7 @@ class SteadyClock final : public Clock {
   }
 };
 
-// Processor time of the calling thread: what others do on the machine is left out.
+// Processor time of the calling thread, without that of other threads and processes.
 class ThreadClock final : public Clock {
  public:
   std::uint64_t now_ns() const override {

@@ -9,9 +9,9 @@
 
 namespace quire {
 
-// NotSupported: an unknown key, by its number. InvalidArgument: an option that occurs twice, has
-// the wrong number of bytes, is out of its range or names a token beyond the vocabulary, by name
-// and value; or a list that ends within an option.
+// NotSupported names the number of an unknown key. InvalidArgument: an option occurs twice, has the
+// wrong number of bytes or entries, is out of its range or names a token beyond the vocabulary. It
+// is also the error if the list ends within an option.
 Result<DrawRule> parse_draw_options(std::span<const std::uint8_t> options,
                                     std::uint32_t vocabulary_size);
 

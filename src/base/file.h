@@ -15,7 +15,7 @@ namespace quire {
 class File {
  public:
   static Result<File> open(const std::string& path);
-  // Of what was opened with kOpenFlags; `path` is for messages.
+  // Requires: the descriptor was opened with kOpenFlags. `path` is for messages.
   static const int kOpenFlags;
   static Result<File> take(Descriptor descriptor, const std::string& path);
   const std::string& path() const { return path_; }
@@ -32,8 +32,8 @@ class File {
   std::string path_;
 };
 
-// What the user names as an input: a file, a pipe (as the shell makes of <(command)) or a terminal,
-// read to its end, of at most `bytes_max`; longer is TooLarge. Waits for who writes.
+// Reads an input that the user names to its end, waiting for its writer: a file, a pipe (as the
+// shell makes of <(command)) or a terminal. TooLarge: it has more than `bytes_max` bytes.
 Result<std::string> read_input_file(const std::string& path, std::uint64_t bytes_max);
 
 // A whole file of at most `bytes_max`; longer is TooLarge.

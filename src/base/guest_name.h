@@ -1,7 +1,7 @@
 #pragma once
-// Which names programs may give to what others find by them (snapshots, exported pages): 1 to 255
-// bytes of UTF-8 without control characters (C0, DEL, C1), `/` and `\`, and neither `.` nor `..`.
-// Everything else is an opaque string: two names are one only if their bytes are equal.
+// A guest name is the name that a program gives to a snapshot or to exported pages, for example. It
+// has 1 to 255 bytes of UTF-8 without control characters (C0, DEL, C1), `/` and `\`, and is neither
+// `.` nor `..`. Otherwise it is an opaque string: two names are one only if their bytes are equal.
 //
 // Thread   any; no state.
 #include <cstdint>

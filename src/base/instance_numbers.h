@@ -1,7 +1,8 @@
 #pragma once
-// InstanceNumbers gives instances the numbers by which clients, programs and the operator's log know them. Inside, an
-// instance has the next count; a client that saw two counts would know how many launches of others came between them.
-// So a server shows a keyed permutation of the count: each number is there once, and says nothing of another one.
+// InstanceNumbers gives instances the numbers by which clients, programs and the operator's log
+// know them. Inside, an instance has the next count. A client that saw two counts would know how
+// many launches of other clients came between them. So a server shows a keyed permutation of the
+// count: each number is there once, and says nothing of another one.
 //
 // Thread   any; nothing changes.
 // Bound    numbers are from 1 to kInstanceNumberMax, which a double of JSON holds exactly.
@@ -24,7 +25,7 @@ class InstanceNumbers {
 
   // Requires: at most kInstanceNumberMax instances were launched. InstanceId{}, which none has, gives 0.
   std::uint64_t of(InstanceId id) const;
-  // The instance that has, had or will have this number; InstanceId{} for what is no number.
+  // The instance that has, had or will have this number; InstanceId{} if `number` is not valid.
   InstanceId id_of(std::uint64_t number) const;
 
  private:

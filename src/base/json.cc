@@ -32,13 +32,13 @@ std::optional<std::size_t> too_deep_at(std::string_view text) {
   return std::nullopt;
 }
 
-// Builds the value, and stops at a key that its object has already. nlohmann's own parser tells of
-// keys through a callback, with which it looks through all that an array holds at the end of each
-// object in it.
+// Builds the value, and stops at a key that its object has already. nlohmann's own parser reports
+// keys through a callback. With a callback it goes through the whole array at the end of each
+// object in it, so its time grows with the square of the array's length.
 template <typename AnyJson>
 class Builder final : public nlohmann::json_sax<AnyJson> {
  public:
-  // What is wrong with the text; once parsing has stopped.
+  // The reason why parsing stopped, if it did.
   struct Wrong {
     std::optional<std::size_t> byte;
     std::string what;
@@ -61,7 +61,7 @@ class Builder final : public nlohmann::json_sax<AnyJson> {
     auto& members = open_.back()->template get_ref<typename AnyJson::object_t&>();
     bool is_new = false;
     if constexpr (std::is_same_v<AnyJson, OrderedJson>) {
-      // Its own emplace() compares the name with every member.
+      // The emplace() of OrderedJson compares the name with every member.
       is_new = names_.back().insert(name).second;
       if (is_new) member_ = &members.emplace_back(name, nullptr).second;
     } else {
@@ -81,7 +81,7 @@ class Builder final : public nlohmann::json_sax<AnyJson> {
   }
 
  private:
-  // Where the next value belongs: the member whose key came last, the end of an array, the root.
+  // Puts the value in its place: the member of the last key, the end of an array, or the root.
   AnyJson* add(AnyJson value) {
     AnyJson* place = &root_;
     if (!open_.empty() && open_.back()->is_object()) {

@@ -58,8 +58,8 @@ TEST(ParseOrderedJson, KeepsMembersInTheOrderOfTheText) {
   EXPECT_FALSE(parse_ordered_json(std::string(65, '['), "here").ok());
 }
 
-// Of what a client may send as one frame. The whole array was looked through for each of its
-// objects: 700,000 of them took minutes.
+// A client may send a text of this size as one frame. The parser once went through the whole array
+// for each of its objects: 700,000 of them took minutes.
 TEST(ParseJson, TakesTimeInProportionToTheText) {
   constexpr std::size_t kCount = 700'000;
   std::string text = "[{}";

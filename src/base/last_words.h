@@ -1,6 +1,7 @@
 #pragma once
-// What a process says on standard error when it is about to end without its own parts. It waits for a reader for
-// kLastWordsMs at most, so that a log that is not read never keeps a broken process alive.
+// say_last_words() writes to standard error when a process is about to end without its own parts.
+// It waits for a reader for kLastWordsMs at most, so that an unread log never keeps a broken
+// process alive.
 //
 // Thread   any.
 #include <string_view>

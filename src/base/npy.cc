@@ -38,7 +38,7 @@ Error corrupted(const std::string& name, const std::string& what) {
   return Error(ErrorCode::Corrupted, name + ": " + what);
 }
 
-// What follows 'key': in the header's Python dictionary, up to its comma, parentheses respected.
+// Finds the value of 'key': in the header's Python dictionary. A tuple comes without its ')'.
 std::optional<std::string_view> field(std::string_view header, const std::string& key) {
   const std::size_t at = header.find("'" + key + "':");
   if (at == std::string_view::npos) return std::nullopt;

@@ -26,7 +26,7 @@ enum class Fault : std::uint8_t {
   SealedPageWritten,       // A context writes into a page that another one reads.
   RewindOffByOne,
   BoundaryPageNotCopied,  // What a context keeps of a page that it shared is not copied.
-  DropRangeRenumbers,     // Tokens behind a dropped range move up.
+  DropRangeRenumbers,     // The tokens after a dropped range get lower positions.
   EvictedBeforeLeaves,    // A cold page goes while cold pages stand on it.
   EvictedWithoutWeight,   // The choice of a cold page knows no tenant's weight.
   IndexEntryLeftBehind,   // An evicted page can still be found.
@@ -40,30 +40,31 @@ enum class Fault : std::uint8_t {
   CollectsReusedPage,  // gc takes a page that a save in progress counts on.
   QuotaCountsTwice,    // Pages that a tenant's snapshots share count for each of them.
   BatchOverLimit,      // A batch has a row more than the device takes.
-  PriorityIgnored,     // Whoever is older goes first, whatever its priority.
-  AgingOff,            // Who waits is never served as if of a higher priority.
+  PriorityIgnored,     // The older operation goes first, whatever its priority.
+  AgingOff,            // A long wait never raises a priority.
   ShareIgnored,        // Tenants have their turns in a fixed order.
   ConflictMerged,      // A forward joins the batch that computes its input.
   BarrierSkipped,      // A synchronize does not wait for what its queue does before it.
   AdmissionForgets,    // An instance that ends keeps its place.
-  // What the simulation of the whole engine is to notice.
-  WakeUpLost,            // Who waits for several futures is not woken.
+  // The simulation of the whole engine must notice the faults from here on.
+  WakeUpLost,            // A program that waits for several futures is not woken.
   WokenTwice,            // What ended one wait ends the next one too.
   AnswerToAnother,       // Two programs of one batch get one another's distribution.
   AnswerBehindDrop,      // A command is answered though its future was dropped.
   ErrorSwallowed,        // A distribution that could not be computed is an empty one.
   MailboxUnbounded,      // Messages are taken in though the mailbox is full.
-  ChildOutlivesParent,   // It goes on, on a budget that is nobody's any more.
+  ChildOutlivesParent,   // A child goes on after its parent, on a budget without an owner.
   BudgetNotLent,         // What a child may use, its parent may use as well.
   GenerationNotChecked,  // A handle that stands for nothing reaches what has its place now.
   PageKeptBehindEnd,     // Of a program that ends while the device works for it.
-  LogUnbounded,          // Lines of the log are kept although nobody reads them.
+  LogUnbounded,          // The log keeps lines beyond its limit although they are not read.
   LogDropNotTold,        // A line of the log that did not fit is missing without a word.
   LogRestLost,           // A line of the log ends where standard error refused it.
-  // What a guest on the Wasm engine is to notice.
-  EpochNotArmed,  // Who computes and never waits is not cut.
+  // A guest on the Wasm engine must notice the faults from here on.
+  EpochNotArmed,  // A program that computes and never waits is not interrupted.
 };
-// Of single parts, which random programs of their own are to notice (tests/control).
+// The faults up to AdmissionForgets are in single parts. Random programs for these parts must
+// notice them (tests/control).
 inline constexpr std::uint8_t kPartFaultCount = static_cast<std::uint8_t>(Fault::AdmissionForgets);
 inline constexpr std::uint8_t kWorldFaultCount =
     static_cast<std::uint8_t>(Fault::LogRestLost) - kPartFaultCount;

@@ -9,7 +9,7 @@
 
 namespace quire {
 
-// What is resident now, of everything in the process; 0 if the kernel does not tell.
+// The resident memory of the whole process; 0 if the kernel does not report it.
 inline std::size_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::size_t total = 0;
@@ -18,8 +18,8 @@ inline std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// By how much that has grown; under a sanitizer, which keeps what was freed and finds leaks by
-// itself, 0.
+// By how much resident_bytes() has grown. 0 under a sanitizer, which keeps freed memory and finds
+// leaks by itself.
 inline std::size_t resident_growth(std::size_t since) {
   const std::size_t now = resident_bytes();
   return kUnderSanitizer || now < since ? 0 : now - since;

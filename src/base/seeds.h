@@ -15,7 +15,7 @@ struct SeedShare {
   std::uint64_t count = 8;
 };
 
-// A text that is no share I/N with I < N gives the default.
+// A text that is not I/N with I < N gives the default.
 inline SeedShare parse_seed_share(const char* text) {
   unsigned long long index = 0;
   unsigned long long count = 0;

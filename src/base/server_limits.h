@@ -8,11 +8,12 @@
 
 namespace quire {
 
-// Who has a share of a limit, so that one cannot take all of it.
+// LimitSharing says whether each tenant or each address has a share of a limit, so that one of them
+// cannot take all of it.
 struct LimitSharing {
   enum class Among : std::uint8_t { Tenants, Addresses, Nobody };
   Among among = Among::Nobody;
-  const char* why = "";  // Of Nobody: why it is no harm that one can take all.
+  const char* why = "";  // Without shares: why one may take all; else empty.
 };
 
 // The words of the column of the table.
@@ -51,8 +52,8 @@ inline constexpr ServerLimitRow kServerLimits[] = {
 constexpr const ServerLimitRow& row_of(ServerLimit limit) {
   return kServerLimits[static_cast<std::size_t>(limit)];
 }
-// What the limit is where nothing else is said. A limit that depends on the machine has no default: asking for it does
-// not compile.
+// The value without an option. A limit that depends on the machine or the model has no default, and
+// asking for it does not compile.
 template <ServerLimit limit>
 constexpr std::uint64_t default_of() {
   static_assert(row_of(limit).value > 0, "it depends on the machine");

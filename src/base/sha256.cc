@@ -1,4 +1,4 @@
-// The functions of one digest are deprecated in OpenSSL 3 in favour of EVP, which allocates for
+// The functions of one digest are deprecated in OpenSSL 3 in favor of EVP, which allocates for
 // each copy; a page name is a copy of a state and four blocks.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.h"

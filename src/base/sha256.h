@@ -16,7 +16,7 @@ class Sha256 {
   Sha256();
 
   Sha256& add(std::span<const std::byte> bytes);
-  Digest finish();  // Once; nothing can be added afterwards.
+  Digest finish();  // Call it once, and add nothing after it.
 
  private:
   alignas(8) std::array<std::byte, 112> state_;  // OpenSSL's SHA256_CTX.

@@ -1,6 +1,6 @@
 #pragma once
-// SipHash-2-4 of one number under a secret key (Aumasson and Bernstein, 2012): without the key its values cannot be told
-// from random ones.
+// SipHash-2-4 of one number under a secret key (Aumasson and Bernstein, 2012): without the key its
+// values cannot be distinguished from random ones.
 //
 // Thread   any.
 #include <bit>
@@ -13,7 +13,7 @@ struct SipKey {
   std::uint64_t high = 0;
 };
 
-// Of the 8 bytes of `value`, the lowest first.
+// Hashes the 8 bytes of `value`, the lowest first.
 constexpr std::uint64_t siphash(const SipKey& key, std::uint64_t value) {
   std::uint64_t a = key.low ^ 0x736f6d6570736575;
   std::uint64_t b = key.high ^ 0x646f72616e646f6d;
@@ -34,7 +34,7 @@ constexpr std::uint64_t siphash(const SipKey& key, std::uint64_t value) {
     }
   };
   constexpr std::uint64_t kBytes = std::uint64_t{8}
-                                   << 56;  // The last word: no bytes, and their count.
+                                   << 56;  // The final block: no bytes, and the count of all.
   for (const std::uint64_t word : {value, kBytes}) {
     d ^= word;
     rounds(2);

@@ -22,7 +22,7 @@ class Ref {
   T* get() const {
     return value_ != nullptr && value_->generation == generation_ ? value_ : nullptr;
   }
-  // Where the value is, or was; reads nothing of it.
+  // The place of the value, also after it has died; reads nothing of it.
   const T* address() const { return value_; }
 
  private:

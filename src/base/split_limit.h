@@ -1,5 +1,5 @@
 #pragma once
-// SplitLimit: a limit of which a part is the children's of who has it.
+// SplitLimit: the limit of an instance, of which its children have a part.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@ struct SplitLimit {
   std::uint64_t childrens = 0;  // Lent to them, or used up by them.
 
   std::uint64_t maximum() const { return own + childrens; }
-  // For an error, behind "3 of ": "8 held", or "8 held, 4 are its children's".
+  // The end of an error, after "3 of ": "8 held", or "8 held, 4 are its children's".
   std::string text(std::string_view what) const {
     std::string out = std::to_string(maximum()).append(" ").append(what);
     if (childrens > 0) out += ", " + std::to_string(childrens) + " are its children's";

@@ -37,7 +37,7 @@ void add_niceness(int niceness) {
 void shorten_turns() {
   ScheduleAttributes attributes;
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
-  if (attributes.policy != SCHED_OTHER) return;  // Somebody chose otherwise for this process.
+  if (attributes.policy != SCHED_OTHER) return;  // A user chose another policy for this process.
   attributes.runtime_ns = kTurnNs;
   static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));
 }

@@ -1,25 +1,27 @@
 #pragma once
-// What a thread asks of the kernel's scheduler. What the system does not know or allow leaves the
-// thread as it was: it works either way.
+// Each of these functions asks the kernel's scheduler something for the calling thread. If the
+// system does not know or allow it, the thread stays as it was: it works either way.
 //
-// Thread   each is of the calling thread.
+// Thread   any.
 #include <cstdint>
 
 namespace quire {
 
-// Adds to how much it stands back behind other threads.
+// A nicer thread leaves more of the processor to other threads.
 void add_niceness(int niceness);
 
-// Short turns, in exchange for running at once when it wakes, even where the core has another
-// thread in the middle of a longer turn (Linux 6.12 and later, as sched_attr::sched_runtime;
-// Zijlstra, Complete EEVDF, 2024). Its share of the core stays the same. For threads that wait for
-// each other many times in a step: where each wait costs somebody else's turn of milliseconds, a
-// step takes ten times as long beside a busy process, and not twice.
+// Gives the thread short turns, in exchange for running at once when it wakes, even if the core has
+// another thread in the middle of a longer turn. Its share of the core stays the same. This is
+// Linux's sched_attr::sched_runtime, from 6.12 on (Zijlstra, Complete EEVDF, 2024).
+//
+// It is for threads that wait for each other many times in a step. Otherwise each wait costs a turn
+// of milliseconds of another process, and a step beside a busy process takes ten times as long.
+// With short turns it takes twice as long.
 void shorten_turns();
 
-// Stays on the core of this index where a team has exactly as many threads as there are cores for
-// this process; the system may otherwise have two of them take turns on one core, beside a core
-// that is idle or another process has to itself. Elsewhere the system chooses.
+// Stays on the core of this index if the team has as many threads as this process has cores. The
+// system might otherwise let two of the threads take turns on one core while another core is idle,
+// or has only another process. With fewer or more threads than cores, the system chooses.
 void stay_on_core(std::uint32_t index, std::uint32_t team_size);
 
 }  // namespace quire

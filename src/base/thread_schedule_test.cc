@@ -17,7 +17,7 @@
 namespace quire {
 namespace {
 
-std::uint64_t own_turn_ns() {  // 0: the kernel does not tell.
+std::uint64_t own_turn_ns() {  // 0: the kernel does not report it.
   std::array<std::byte, 48> attributes{};
   std::uint64_t runtime_ns = 0;
   if (syscall(SYS_sched_getattr, 0, attributes.data(), attributes.size(), 0) != 0) return 0;

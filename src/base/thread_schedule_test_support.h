@@ -1,5 +1,5 @@
 #pragma once
-// For tests: what the kernel's scheduler has been told of the calling thread.
+// For tests: the settings of the calling thread in the kernel's scheduler.
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -12,7 +12,7 @@ std::size_t utf8_character_bytes(std::string_view text) {
   if (lead < 0x80) return 1;
   const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
   if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return 0;
-  // Only the second byte has bounds that depend on the lead.
+  // Only the range of the second byte depends on the lead.
   const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   if (at(1) < low || at(1) > high) return 0;

@@ -12,8 +12,8 @@ std::size_t utf8_character_bytes(std::string_view text);
 // Offset of the first byte that is not part of a well-formed character; text.size() if all are.
 std::size_t utf8_valid_bytes(std::string_view text);
 
-// Control characters except tab, and bytes that are no UTF-8, as \xNN: so that a line from a guest
-// or a file can neither drive a terminal nor forge a second line.
+// Writes control characters except tab, and bytes that are not UTF-8, as \xNN. So a line from a
+// guest or a file can neither drive a terminal nor forge a second line.
 std::string printable(std::string_view text);
 // The same, but newlines stay.
 std::string printable_lines(std::string_view text);

@@ -31,7 +31,7 @@ std::string name_of(const CLI::Option& flag) {
   return flag.get_lnames().front();
 }
 
-// What CLI11 says of "--name", as a sentence about the setting.
+// Turns an error of CLI11 about "--name" into one about the setting "name".
 Error wrong_value(const std::string& message) {
   const std::string text = with_subject(message);
   return Error(ErrorCode::InvalidArgument, text.starts_with("--") ? text.substr(2) : text);

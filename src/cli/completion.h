@@ -1,5 +1,5 @@
 #pragma once
-// What a word of a command line may become, from the rows that make --help.
+// complete() finds what a word of a command line may become, from the rows that make --help.
 //
 // Thread   any; plain functions.
 #include <string>
@@ -12,7 +12,8 @@ struct CompletedWord {
   std::string help;  // A line; may be empty.
 };
 
-// What the word is, besides the words that are known here. What is known elsewhere is for the caller to add.
+// The words that are known here. The caller adds files, folders, models and programs as the flags
+// of this struct ask for them.
 struct Completion {
   std::vector<CompletedWord> words;
   std::string

@@ -79,7 +79,7 @@ bool is_decided(const CLI::App& verb, const CLI::Option& option, const CheckedWo
   return false;
 }
 
-// What a value of the option must be: the name of its type says so.
+// The name of the option's type says what a value must be.
 Result<void> check_type(const CLI::Option& option, const ConfigValue& value) {
   const std::string type = type_of(option);
   const bool is_whole = type == "N" || type.find_first_not_of("0123456789|") == std::string::npos;

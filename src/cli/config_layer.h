@@ -28,7 +28,7 @@ struct ConfigLayer {
 // Whether the verb has a --config.
 bool takes_config(const CLI::App& verb);
 
-// Of a verb that does. --config or QUIRE_CONFIG names the file; without either it is
+// Requires: takes_config(verb). --config or QUIRE_CONFIG names the file; without either it is
 // default_config_path(), if that is there.
 Result<ConfigLayer> read_config_layer(const CLI::App& verb, const CheckedWords& checked,
                                       const CommandWords& command);

@@ -46,7 +46,7 @@ class ConfigLayers : public testing::Test {
     EXPECT_TRUE(parsed.request) << parsed.text;
     return parsed.request ? std::get<ServeOptions>(*parsed.request) : ServeOptions{};
   }
-  // What is wrong, without the folder of the file.
+  // Returns the error for the text, without the folder of the file.
   std::string problem(const std::string& text, std::vector<std::string> words = {}) {
     words.insert(words.begin(), {"serve", "--config", write(text)});
     const Parsed parsed = parse(words);

@@ -1,6 +1,6 @@
 #pragma once
-// What the process tells its caller. docs/reference/cli.md and `quire --help` list the same
-// numbers.
+// ExitCode is what the process returns to its caller. docs/reference/cli.md and `quire --help` list
+// the same numbers.
 #include "base/result.h"
 
 namespace quire::cli {

@@ -122,7 +122,7 @@ class Page {
     }
   }
 
-  // What a value is, which there is without one, and the variable that may say it.
+  // The row of an option: its description, the value without the option, and its variable.
   void add_row(const std::string& head, const CLI::Option& option) {
     out_ += ".TP\n" + head + "\n" + escaped(option.get_description());
     if (!option.get_default_str().empty()) {

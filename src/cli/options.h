@@ -1,5 +1,5 @@
 #pragma once
-// What the user asked for, as plain values. parse.h fills them; src/main/verbs does the work.
+// The options of the verbs, as plain values. parse.h fills them; src/main/verbs does the work.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,14 +29,14 @@ struct SamplingOptions {
   double frequency_penalty = 0.0;
 };
 
-// What a reply must be a text of.
+// A reply must match this grammar.
 struct GrammarOptions {
   enum class Kind : std::uint8_t { None, JsonSchema, Regex, Lark };
   Kind kind = Kind::None;
-  std::string text;  // Of Regex; of the others, a file.
+  std::string text;  // Regex: the pattern; JsonSchema and Lark: a file.
 };
 
-// Where a prompt comes from: a text, or a file; "-" for either is standard input.
+// A prompt comes from a text or a file; "-" for either is standard input.
 struct PromptSource {
   std::optional<std::string> text = {};
   std::string file = {};
@@ -64,7 +64,7 @@ struct EvalOptions {
   OutputStyle output = OutputStyle::Text;
 };
 
-// What `/set` changes in the middle of a chat (chat_settings.h).
+// `/set` changes these in the middle of a chat (chat_settings.h).
 struct ChatSettings {
   SamplingOptions sampling;
   std::string system;
@@ -80,7 +80,7 @@ struct ChatOptions {
   bool keeps_history = true;  // Of the lines that a user types on a terminal.
 };
 
-// What an instance may have; of a server, at most.
+// The limits and rights of an instance. `quire serve` allows an instance at most these.
 struct InstanceOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;
   double cpu_seconds_max = 60.0;
@@ -89,7 +89,7 @@ struct InstanceOptions {
   bool may_export_publicly = false;        // Pages that programs of every tenant may import.
   std::vector<std::string> allow_http;     // Where programs may send HTTP; none: nowhere.
   std::vector<InstanceLimitValue> limits;  // By name; they win over the members above.
-  // The user said so, and it is no default.
+  // True: the user gave the flag, so that the value is not a default.
   bool has_memory = false;
   bool has_cpu_seconds = false;
   bool has_output = false;

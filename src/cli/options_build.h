@@ -1,5 +1,5 @@
 #pragma once
-// What `quire build` was asked for. src/main/verbs/make/build_command.h does the work.
+// The options of `quire build`. src/main/verbs/make/build_command.h does the work.
 #include <string>
 #include <vector>
 
@@ -8,7 +8,7 @@ namespace quire::cli {
 struct BuildOptions {
   std::vector<std::string> sources = {};  // At least one C++ file.
   std::string output = {};                // -o; empty: the first source with .wasm for its ending.
-  std::vector<std::string> flags = {};    // Behind `--`: handed to the compiler as they are.
+  std::vector<std::string> flags = {};    // After `--`: handed to the compiler as they are.
   std::string sdk = {};                   // --sdk or QUIRE_SDK; empty: beside this program.
   std::string compiler = {};  // --compiler; empty: clang++-22, then clang++ of 16 or later.
   bool debug = false;         // --debug: -O0 -g instead of -Oz.

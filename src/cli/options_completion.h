@@ -1,5 +1,5 @@
 #pragma once
-// What `quire completion` was asked for. src/main/verbs/make/completion_command.h does the work.
+// The options of `quire completion`. src/main/verbs/make/completion_command.h does the work.
 #include <cstdint>
 
 namespace quire::cli {

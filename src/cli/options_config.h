@@ -1,5 +1,5 @@
 #pragma once
-// What `quire config` was asked for. src/main/verbs/serve/config_command.h does the work.
+// The options of `quire config`. src/main/verbs/serve/config_command.h does the work.
 #include <string>
 #include <vector>
 

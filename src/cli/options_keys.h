@@ -1,5 +1,5 @@
 #pragma once
-// What `quire keys` was asked for. src/main/verbs/serve/keys_command.h does the work.
+// The options of `quire keys`. src/main/verbs/serve/keys_command.h does the work.
 #include <cstdint>
 #include <string>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What `quire kv` was asked for.
+// The options of `quire kv`.
 #include <cstdint>
 #include <optional>
 #include <string>

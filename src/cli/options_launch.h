@@ -1,5 +1,5 @@
 #pragma once
-// What `quire bench launch` was asked for. bench/machine/bench_launch_command.h does the work.
+// The options of `quire bench launch`. bench/machine/bench_launch_command.h does the work.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace quire::cli {
 struct BenchLaunchOptions {
   EngineOptions engine;
   std::string program;                 // A module that sends a message before it does anything.
-  std::vector<std::string> arguments;  // Behind "--".
+  std::vector<std::string> arguments;  // After "--".
   std::vector<std::uint32_t> simultaneous = {1, 8, 64, 128, 256, 512, 896};
   std::uint32_t program_count = 32;  // Different ones, never seen, at once; 0: not measured.
   std::uint32_t repetitions = 5;     // Rounds, at least; more where few are launched at once.

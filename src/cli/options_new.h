@@ -1,5 +1,5 @@
 #pragma once
-// What `quire new` was asked for. src/main/verbs/make/new_command.h does the work.
+// The options of `quire new`. src/main/verbs/make/new_command.h does the work.
 #include <string>
 
 namespace quire::cli {

@@ -1,5 +1,5 @@
 #pragma once
-// What `quire serve` was asked for. src/main/verbs/serve/serve_command.h does the work.
+// The options of `quire serve`. src/main/verbs/serve/serve_command.h does the work.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace quire::cli {
 
-// What all programs of a tenant may have at once; none where it is empty.
+// The limits of a tenant, and its weight. An empty member sets no limit of its own.
 struct TenantOptions {
   std::uint32_t tenant = 0;
   std::uint32_t weight =
-      1;  // Its share of the device and of the pool of pages, against the others'.
+      1;  // Its share of the device and of the pool of pages, relative to other tenants.
   std::optional<std::uint64_t> instance_count_max = {};
   std::optional<std::uint64_t> page_count_max = {};
   std::optional<std::uint64_t> memory_bytes_max = {};
   std::optional<std::uint64_t> http_exchange_count_max = {};
   std::optional<std::uint64_t> upload_bytes_max = {};  // Of its uploads that are not complete,
   std::optional<std::uint64_t> partial_frame_bytes_max = {};  // and of its frames.
-  // Of the adapters that it adds while the server runs; the rank is one adapter's.
+  // The adapters that it adds while the server runs: their count, their bytes, the rank of each.
   std::optional<std::uint64_t> adapter_count_max = {};
   std::optional<std::uint64_t> adapter_bytes_max = {};
   std::optional<std::uint64_t> adapter_rank_max = {};
@@ -30,7 +30,7 @@ struct TenantOptions {
   std::optional<std::uint64_t> launches_per_minute = {};
   std::optional<std::uint64_t> tokens_per_minute = {};
   std::vector<InstanceLimitValue> limits = {};  // Of each of them, in place of --limit.
-  std::vector<std::string> allow_http = {};  // Likewise in place of --allow-http, if there are any.
+  std::vector<std::string> allow_http = {};     // In place of --allow-http, unless it is empty.
   bool operator==(const TenantOptions&) const = default;
 };
 
@@ -43,7 +43,7 @@ struct ServeOptions {
   std::vector<std::string> programs = {};         // Modules, or folders of them.
   std::string adapters_folder = {};               // From which clients add adapters; empty: none.
   std::vector<std::string> endpoints = {};        // "POST /x=program".
-  bool has_shipped_endpoints = true;              // Besides those, at other paths.
+  bool has_shipped_endpoints = true;              // In addition, at other paths.
   bool repairs_prompts = false;                   // The shipped endpoints for conversations do.
   std::vector<std::string> allowed_origins = {};  // Of web pages.
   std::string keys_file = {};                     // Empty: no keys.
@@ -54,12 +54,12 @@ struct ServeOptions {
   std::uint32_t instance_count_max = default_of<ServerLimit::InstanceCountMax>();
   std::uint32_t waiting_launch_count_max = default_of<ServerLimit::WaitingLaunchCountMax>();
   std::uint32_t connection_count_max = default_of<ServerLimit::ConnectionCountMax>();
-  // Of a compilation of what a client uploaded.
+  // The limits of one compilation of a module that a client uploaded.
   std::uint64_t compile_memory_bytes_max = std::uint64_t{1} << 30;
   std::uint32_t compile_seconds_max = 60;  // Of processor time.
   bool has_cranelift_only = false;         // Of wasmtime's two compilers.
   double grace_seconds = 10.0;  // That an instance outlives its client, and the server its end.
-  double keep_seconds = 600.0;  // That last words wait for who attaches.
+  double keep_seconds = 600.0;  // That the last output waits for a client.
   OutputStyle output = OutputStyle::Text;
   LogFormat log_format = LogFormat::Text;  // Of what the server reports on standard error.
 };

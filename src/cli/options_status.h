@@ -1,5 +1,5 @@
 #pragma once
-// What `quire status` was asked for. src/main/verbs/serve/status_command.h does the work.
+// The options of `quire status`. src/main/verbs/serve/status_command.h does the work.
 #include <string>
 
 #include "cli/options.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What `quire usage` was asked for. src/main/verbs/serve/usage_command.h does the work.
+// The options of `quire usage`. src/main/verbs/serve/usage_command.h does the work.
 #include <cstdint>
 #include <optional>
 #include <string>

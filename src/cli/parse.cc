@@ -109,7 +109,7 @@ std::optional<RunOptions> asks_for_program(const CLI::App& verb) {
   return options;
 }
 
-// What the verb lacks, in words: CLI11 gives the names alone.
+// Says in words what the verb lacks; CLI11 gives the names alone.
 std::string missing_text(const CLI::App& verb, std::string message) {
   for (const CLI::Option* each : verb.get_options()) {
     if (message != each->get_name() + " is required") continue;
@@ -222,7 +222,7 @@ Parsed parse(const std::vector<std::string>& arguments, CommandLine program) {
       layer = std::move(read).take();
     }
     std::vector<std::string> words = command.words;
-    // What follows "--" are values, whatever they look like.
+    // Words after "--" are values, whatever they look like.
     words.insert(std::find(words.begin(), words.end(), "--"), layer.words.begin(),
                  layer.words.end());
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));

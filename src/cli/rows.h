@@ -1,6 +1,6 @@
 #pragma once
-// The rows of the command line as CLI11 holds them: verbs, flags and positions. What --help prints, what a shell completes and what
-// the manual pages say are made of these.
+// The rows of the command line as CLI11 holds them: verbs, flags and positions. --help, completion
+// and the manual pages are made of them.
 //
 // Thread   any; plain functions.
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 
 namespace quire::cli {
 
-// Those of the verb itself and of its groups of flags, which CLI11 keeps as verbs without a name.
+// Includes the options of its groups of flags, which CLI11 keeps as verbs without a name.
 std::vector<const CLI::Option*> options_of(const CLI::App& app);
 std::vector<const CLI::App*> verbs_of(const CLI::App& app);
 // "quire kv list".

@@ -1,5 +1,5 @@
 #pragma once
-// What a user may have meant by a word that does not exist.
+// These functions find what a user may have meant by a word that does not exist.
 //
 // Thread   any; plain functions.
 #include <string>

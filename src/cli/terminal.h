@@ -1,5 +1,6 @@
 #pragma once
-// How the commands speak: colours and progress on a terminal only, plain lines anywhere else.
+// Terminal and Progress write for people: colors and progress on a terminal only, plain lines
+// anywhere else.
 //
 // Owns     nothing; writes to standard error, so that standard output stays the command's result.
 // Thread   the main thread.
@@ -15,7 +16,7 @@ enum class Colour : std::uint8_t { Plain, Red, Green, Yellow, Grey, Bold };
 
 class Terminal {
  public:
-  // Colours need a terminal, a TERM that is not "dumb", and no NO_COLOR.
+  // Colors need a terminal, a TERM that is not "dumb", and no NO_COLOR.
   static Terminal standard_error();
   static Terminal standard_output();
   explicit Terminal(bool interactive) : interactive_(interactive) {}
@@ -37,8 +38,8 @@ struct ProgressStyle {
   bool is_for_terminals = false;  // Nothing is written elsewhere.
 };
 
-// A line that tells how far something is, once it has taken a while. On a terminal it is redrawn
-// and in the end erased; elsewhere a line is written every ten seconds.
+// Progress reports how far some work is, once it has taken a while. On a terminal it redraws one
+// line and erases it in the end; elsewhere it writes a line every ten seconds.
 class Progress {
  public:
   Progress(const Terminal& terminal, const Clock& clock, std::string what,

@@ -11,7 +11,7 @@ constexpr ProgressStyle kLoading{
     .first_ns = kSecond / 2, .counts_bytes = true, .is_for_terminals = true};
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// What is written while a model of 2 GiB loads for so long, an update each tenth of a second.
+// Returns what Progress writes while a model of 2 GiB loads, with an update each tenth of a second.
 std::string loading_for(std::uint64_t tenths, bool is_terminal) {
   ManualClock clock;
   const Terminal terminal(is_terminal);

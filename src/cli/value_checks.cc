@@ -1,5 +1,5 @@
-// What a flag's value must be, as validators of CLI11. A message here follows "--flag: ", of
-// which with_subject() makes a sentence.
+// Validators of CLI11 check the values of flags. A message here follows "--flag: ", of which
+// with_subject() makes a sentence.
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -66,7 +66,7 @@ CLI::Validator whole_within(std::uint64_t least, std::uint64_t most) {
     text = without_leading_zeros(text);
     return "";
   };
-  // A number of 32 or 64 bits has no range to be told.
+  // If every number of 32 or 64 bits is valid, the range is not shown.
   const bool has_range = least > 0 || most < UINT32_MAX;
   return CLI::Validator(
       check,

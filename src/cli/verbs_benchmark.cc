@@ -1,4 +1,5 @@
-// What `quire bench` measures with a model. (`quire-bench pages` needs none: verbs_store.cc.)
+// The verbs of `quire bench` and `quire-bench` that measure a model. `quire-bench pages` needs none
+// and is in verbs_store.cc.
 #include <sstream>
 
 #include "cli/verb.h"

@@ -25,7 +25,7 @@ std::optional<std::uint64_t> whole(std::string_view text, std::uint64_t most) {
   return is_number && value <= most ? std::optional(value) : std::nullopt;
 }
 
-// Its share of a limit that all tenants share, which it cannot exceed.
+// Parses a tenant's share of a limit that all tenants share; the share cannot exceed that limit.
 Result<std::uint64_t> share_of(ServerLimit limit, std::string_view value) {
   const ServerLimitRow& row = row_of(limit);
   Result<std::uint64_t> bytes = parse_bytes(std::string(value));

@@ -75,7 +75,7 @@ std::string dashes_hint(const CommandWords& command, std::size_t at) {
          (better.empty() ? "" : ": " + better);
 }
 
-// Which verbs have the flag, if this one does not.
+// Says which verbs of the program have the flag; empty if none has it.
 std::string elsewhere(const CLI::App& program, const std::string& name) {
   std::vector<std::string> names;
   for (const CLI::App* each : verbs_of(program)) {
@@ -287,7 +287,7 @@ std::vector<std::string> misspelt_variables(const CLI::App& program,
   add_variables(program, known);
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  // What all names begin with is no likeness.
+  // All names begin with the prefix, so it does not count as a likeness.
   constexpr std::string_view kPrefix = "QUIRE_";
   std::vector<std::string> endings;
   for (const std::string& each : known) endings.push_back(each.substr(kPrefix.size()));

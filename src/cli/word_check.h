@@ -32,7 +32,7 @@ struct CheckedWords {
 Result<void> check_words(const CLI::App& program, const CommandWords& command,
                          CheckedWords& parsed);
 
-// What is wrong with words that are left over: more values than the verb takes.
+// The error for words that are left over, because the verb takes fewer values.
 std::string too_many_words(const CLI::App& verb, const CommandWords& command,
                            const std::vector<std::string>& left_over);
 

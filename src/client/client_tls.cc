@@ -20,7 +20,7 @@ Result<std::unique_ptr<ClientTls>> ClientTls::create() {
 }
 
 Result<void> expect_host(SSL* tls, const std::string& host) {
-  // An address is in the certificate as one, and is not told to the server as a name.
+  // A certificate names an address as an address, and TLS does not send it as a host name.
   X509_VERIFY_PARAM* const rules = SSL_get0_param(tls);
   if (X509_VERIFY_PARAM_set1_ip_asc(rules, host.c_str()) == 1) return {};
   if (SSL_set1_host(tls, host.c_str()) == 1 && SSL_set_tlsext_host_name(tls, host.c_str()) == 1) {

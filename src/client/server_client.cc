@@ -47,7 +47,7 @@ std::string refusal_text(const std::string& body) {
   return "not a Quire server, or a different protocol version";
 }
 
-// Where a server's bytes are no answer, perhaps one side speaks TLS and the other does not.
+// If a server's bytes are not an answer, perhaps one side speaks TLS and the other does not.
 std::string hint_at_tls(wire::Endpoint to) {
   to.has_tls = !to.has_tls;
   return std::string("; ") + (to.has_tls ? "with" : "without") + " TLS its address is " +
@@ -79,10 +79,10 @@ struct ClientConnection {
   std::uint64_t send(wire::RequestBody body);
   // Reads a frame, once the last one was taken.
   void read_next();
-  // Tells the server that somebody is here, once in each stay_period: what it asks may stand behind
-  // megabytes that are read slowly.
+  // Sends the server a pong once in each stay_period, without waiting for its ping. The ping may
+  // come after megabytes that this client reads slowly.
   void tell();
-  // The same while nothing is read and nobody runs `io`.
+  // The same while no frame is read and the caller does not run `io`.
   void stay();
 
   const std::string url;
@@ -100,7 +100,8 @@ struct ClientConnection {
   Result<void> agree_on_tls(const wire::Endpoint& to, std::chrono::milliseconds time_max);
   Result<void> upgrade(const wire::Endpoint& to, std::chrono::milliseconds time_max,
                        const std::string& key);
-  // Whether `outcome` came in time; what still runs is ended, and has ended afterwards.
+  // Whether `outcome` came in time. If not, came() closes the socket and waits as long again, so
+  // that the operation can end.
   bool came(const std::optional<ErrorCodeOf>& outcome, std::chrono::milliseconds time_max,
             Socket& socket);
 
@@ -112,7 +113,7 @@ struct ClientConnection {
   const std::function<void()> changed;
   bool is_writing = false;
   bool is_reading = false;
-  bool is_telling = false;  // That it stays.
+  bool is_telling = false;  // A pong is being sent.
   std::chrono::steady_clock::time_point told_at{};
   std::uint64_t last_id = 0;
 };

@@ -2,10 +2,10 @@
 // ServerClient is a client's end of one connection to a server: requests out, replies and events
 // in.
 //
-// Owns     the socket, and a thread, the keeper, which tells the server that the caller is there
-//          while that is busy elsewhere, for as long as it likes. Nothing else happens in the
-//          background: receive() runs the connection, and no further frame is read before the last
-//          one was taken, so that a slow caller slows the server.
+// Owns     the socket and the keeper, a thread that keeps the connection alive while the caller is
+//          busy elsewhere, for as long as it likes. Nothing else happens in the background:
+//          receive() runs the connection. It reads no further frame before the last one was taken,
+//          so that a slow caller slows the server.
 // Thread   the caller's, one. It shares the connection with the keeper under a mutex, which the
 //          keeper holds for at most 100 ms.
 // Errors   Unavailable when the connection is refused or ends; what the server says where it
@@ -25,7 +25,7 @@ namespace quire::client {
 // How the two ends know of each other that they are there.
 struct LivenessTimes {
   std::chrono::milliseconds idle_time_max{60'000};  // Of the server, while something is read.
-  // Between words of the keeper: much less than half of the server's SocketLimits::idle_time_max.
+  // Between pongs of the keeper: much less than half of the server's SocketLimits::idle_time_max.
   std::chrono::milliseconds stay_period{10'000};
 };
 

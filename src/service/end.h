@@ -31,7 +31,7 @@ struct End {
   std::uint64_t found_token_count = 0;
   std::uint64_t opened_token_count = 0;  // Of opened snapshots; none of those that were asked for.
   std::uint64_t page_count_max = 0;
-  // Of the instances that it launched, and of theirs; the counts above are without them.
+  // These counts are of the instances that it launched, and of theirs. Those above leave them out.
   std::uint64_t children_asked_token_count = 0;
   std::uint64_t children_computed_token_count = 0;
   std::uint64_t children_found_token_count = 0;

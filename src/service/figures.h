@@ -42,7 +42,7 @@ struct InstanceStatus {
   bool operator==(const InstanceStatus&) const = default;
 };
 
-// What a status reports on request, to the operator alone.
+// A status has this detail on request, for the operator alone.
 struct StatusDetail {
   Figures figures;  // Of the server: queues and batches.
   std::vector<TenantStatus> tenants;

@@ -1,5 +1,5 @@
 #pragma once
-// What a client asks for when it launches a program.
+// A client sends a Launch to start a program.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,5 +1,6 @@
 #pragma once
-// Listener is who hears an instance: a client's connection, the command line, the parent of a child.
+// A Listener gets the output of an instance. It is a client's connection, the command line, or the
+// parent of a child.
 #include "base/instance_id.h"
 #include "service/said.h"
 
@@ -10,9 +11,9 @@ namespace quire::service {
 class Listener {
  public:
   virtual ~Listener() = default;
-  // What the instance says next, in its order; after Ended nothing more comes. False means not now:
-  // what was refused is kept, within the instance's limits, and offered again with all that follows
-  // once the listener is ready.
+  // Gets the outputs of the instance in their order; after Ended nothing more comes. False means
+  // not now: the service keeps the output, within the instance's limits. It offers it again, with
+  // all that follows, once the listener is ready.
   virtual bool heard(InstanceId instance, const Said& said) = 0;
 };
 

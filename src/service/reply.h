@@ -1,5 +1,5 @@
 #pragma once
-// What a service answers: a value, or why there is none.
+// Reply is the answer of a service: a value, or why there is none.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -26,7 +26,7 @@ inline Error error_of(const Failure& failure) {
   return Error(failure.code, failure.message);
 }
 
-// It was done, and there is nothing to tell of it.
+// The reply to a request that has no value to return.
 struct Done {
   bool operator==(const Done&) const = default;
 };

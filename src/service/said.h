@@ -1,5 +1,6 @@
 #pragma once
-// What an instance says to its client, and the files that go either way.
+// Said is an output of an instance for its client. FilePart is a part of a file, which may go
+// either way.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,4 +1,5 @@
-// What Asio and Beast would compile into each file that includes them (CMakeLists.txt asks for it to be here alone).
+// This file alone compiles the code of Asio and Beast: src/CMakeLists.txt sets
+// BOOST_ASIO_SEPARATE_COMPILATION and BOOST_BEAST_SEPARATE_COMPILATION.
 #include <utility>  // Before Asio.
 
 #include <boost/asio/impl/src.hpp>

@@ -29,7 +29,7 @@ class context;
 
 namespace quire::transport {
 
-// Of one kind of executor, which costs a fifth less than a socket of any.
+// The executor has a fixed type, which costs a fifth less than a socket of any executor.
 using Socket =
     boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
@@ -90,14 +90,15 @@ class ConnectionStream {
   void async_handshake(boost::asio::ssl::stream_base::handshake_type role, Handler&& handler) {
     handshake(role, EndHandler(std::forward<Handler>(handler)));
   }
-  // Nothing more is written. With TLS the peer is told so, and the handler hears of that later.
+  // Nothing more is written. With TLS the peer gets a notice, and the handler is called once the
+  // peer has answered it or the connection has failed. Without TLS the handler is never called.
   template <typename Handler>
   void async_end_writing(Handler&& handler) {
     end_writing(EndHandler(std::forward<Handler>(handler)));
   }
   void close();
 
-  // What Beast's WebSocket asks of a stream.
+  // Beast's WebSocket needs these functions of a stream.
   friend void beast_close_socket(ConnectionStream& stream) { stream.close(); }
   friend void teardown(boost::beast::role_type role, ConnectionStream& stream, ErrorCodeOf& error) {
     stream.end(role, error);

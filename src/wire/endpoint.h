@@ -1,5 +1,5 @@
 #pragma once
-// Where a server listens, or a client connects to.
+// An Endpoint is the address at which a server listens, or to which a client connects.
 #include <cstdint>
 #include <string>
 #include <string_view>

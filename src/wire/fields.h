@@ -1,8 +1,8 @@
 #pragma once
-// Fields reads the members of one JSON object of a frame, each once, and in the end names those
-// that nobody asked for. FrameParts takes a message apart into that object and the bytes behind it.
+// Fields reads the members of one JSON object of a frame, each once. In the end it reports a member
+// that was not read. FrameParts is a message split into that object and the bytes after it.
 //
-// For this folder alone.
+// Only this folder uses it.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,7 +38,7 @@ class Fields {
   Result<const Json*> find_object(const char* key);
   Result<const Json*> array(const char* key, std::uint64_t count_max);
 
-  // InvalidArgument names a member that was not asked for.
+  // InvalidArgument names a member that was not read.
   Result<void> finish() const;
 
   Error wrong(const char* key, const std::string& how) const;
@@ -52,8 +52,8 @@ class Fields {
   std::vector<std::string_view> seen_;
 };
 
-// A message taken apart: `payload` points into the bytes that were given, and may be too large, of
-// which the header tells whose it is.
+// The two parts of a message. `payload` points into the given bytes. Only check_payload() limits
+// its size: take_apart() does not, so that the error can go with the id in the header.
 struct FrameParts {
   Json header;
   std::string_view payload;

@@ -1,7 +1,7 @@
 #pragma once
-// The codec between frames and the bytes of one WebSocket message. Strict: what is missing,
-// unknown, of the wrong type, too long, nested or repeated is an Error that names it, and a frame
-// that is read is written back with the same values.
+// The codec between frames and the bytes of one WebSocket message. It is strict: an Error names a
+// member that is missing, unknown, of the wrong type, too long, nested or repeated. A frame that
+// was read is written back with the same values.
 //
 // Thread   any; no state.
 // Errors   InvalidArgument for all that a peer wrote wrong; TooLarge beyond the limits of frames.h.
@@ -22,8 +22,8 @@ struct Message {
 Message encode(const Request& request);
 Message encode(const ServerFrame& frame);
 
-// The id is told, where it could be read, even if the rest could not: so that the one who sent it
-// learns what was wrong with which.
+// If the id could be read and the rest could not, the id is there with the error. So the client
+// learns which of its requests was wrong.
 struct DecodedRequest {
   std::uint64_t id = 0;  // 0: none.
   Result<Request> request;

@@ -25,7 +25,7 @@ namespace quire::wire {
 // The WebSocket subprotocol; another number is another protocol.
 inline constexpr char kSubprotocol[] = "quire.1";
 
-inline constexpr std::uint64_t kPayloadBytesMax = 1u << 20;  // Behind the header of a binary frame.
+inline constexpr std::uint64_t kPayloadBytesMax = 1u << 20;  // After the header of a binary frame.
 inline constexpr std::uint64_t kHeaderBytesMax = 64u << 10;  // Of a binary frame.
 inline constexpr std::uint64_t kTextFrameBytesMax = 2u << 20;        // Of a text frame.
 inline constexpr std::uint64_t kFrameBytesMax = kTextFrameBytesMax;  // Of any.
@@ -155,7 +155,7 @@ static_assert(kListedInstanceCountMax * kListedInstanceBytesMax < kTextFrameByte
 // To list: the instances of this connection.
 struct InstanceList {
   std::vector<InstanceReply> instances;  // The first of them,
-  std::uint64_t left_out_count = 0;      // and how many there are besides.
+  std::uint64_t left_out_count = 0;      // and how many more there are.
   bool operator==(const InstanceList&) const = default;
 };
 
@@ -171,7 +171,7 @@ struct Reply {
   bool operator==(const Reply&) const = default;
 };
 
-// ---- What the server tells without being asked.
+// ---- Events, which the server sends without a request.
 
 struct MessageEvent {
   std::uint64_t instance = 0;
@@ -213,7 +213,7 @@ struct ShutdownEvent {
   bool operator==(const ShutdownEvent&) const = default;
 };
 
-// About a frame whose id could not be read; the server closes the connection behind it.
+// Reports a frame whose id could not be read. The server then closes the connection.
 struct ErrorEvent {
   ErrorCode code = ErrorCode::Internal;
   std::string message;

@@ -195,7 +195,8 @@ struct ReplyWriter {
   }
 };
 
-// One for each launch, hundreds at once: by hand. A name that is no plain text goes the long way.
+// Each launch has this reply, hundreds at once, so it is written without the JSON library. A name
+// with quotes, backslashes, control characters or non-ASCII characters takes the slow way.
 Message instance_reply(std::uint64_t id, const InstanceReply& instance) {
   const bool is_plain = std::all_of(instance.name.begin(), instance.name.end(), [](char each) {
     return each >= 0x20 && each < 0x7f && each != '"' && each != '\\';

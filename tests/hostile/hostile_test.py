@@ -2,16 +2,19 @@
 """Programs that want too much, on a server beside a victim with eight streams.
 
     hostile_test.py BUILD [--model FILE]
-                                      each is started again until the victim has ended, and stopped each time by
-                                      its own limit, which its error names; the victim's tokens are those that it
-                                      gives alone; memory comes back
     hostile_test.py BUILD --measure [--model FILE] [--rounds N] [--only NAME,...]
-                                      prints how long the victim waits between tokens, in turns alone and
-                                      beside each, as medians of the rounds
     hostile_test.py BUILD --judge [--model FILE] [--rounds N] [--only NAME,...]
-                                      the same, and fails where the 99th percentile beside one is more than 1.5
-                                      times that of the turn alone, as the median of the rounds; what is beyond is
-                                      measured once more, since other work on the machine changes it
+
+The first form starts each program again until the victim has ended. Each time its own limit stops
+the program, and its error names the limit. The victim's tokens are those that it gives alone, and
+memory comes back.
+
+The second form prints how long the victim waits between tokens, in turns alone and beside each
+program, as medians of the rounds.
+
+The third form does the same, and judges the median of the rounds. It fails if the 99th percentile
+beside a program is more than 1.5 times that of the turn alone. A program over that is measured once
+more, since other work on the machine changes it.
 
 On a tiny model a measurement means nothing: its tokens are shorter than a turn of the kernel's scheduler. Clients,
 which are elsewhere in production, give way to all work of the server in a measurement.

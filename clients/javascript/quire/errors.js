@@ -1,4 +1,4 @@
-// What goes wrong. `code` is the protocol's word (docs/reference/protocol.md).
+// The errors of this package. `code` is the protocol's word (docs/reference/protocol.md).
 
 export class QuireError extends Error {
   // `retryAfter` is in seconds: the same request may succeed after that time. Undefined: it may

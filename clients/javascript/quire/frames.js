@@ -1,4 +1,4 @@
-// A frame is a JSON object, and for some verbs and events bytes behind it.
+// A frame is a JSON object; the frames of some verbs and events have bytes after it.
 
 import { QuireError } from "./errors.js";
 
@@ -15,7 +15,7 @@ function checkSize(what, size, limit) {
     throw new QuireError("too-large", `a ${what} of ${size} bytes; at most ${limit} go in a frame`);
 }
 
-// What a WebSocket sends: a text without a payload, else bytes.
+// The frame as a WebSocket sends it: text if there is no payload, else bytes.
 export function encode(head, payload = undefined) {
   const text = JSON.stringify(head);
   const bytes = encoder.encode(text);

@@ -1,6 +1,6 @@
 // Types of quire-client. What fails throws, or rejects with, a QuireError unless it says otherwise.
 
-/** What is sent as bytes: a text is its UTF-8. */
+/** A value that is sent as bytes: a text is sent as UTF-8. */
 export type Bytes = string | Uint8Array | ArrayBuffer | ArrayBufferView | Blob;
 
 export interface ConnectOptions {
@@ -41,7 +41,7 @@ export interface AttachOptions {
 
 export interface LaunchOptions extends AttachOptions {
   limits?: Limits;
-  /** It goes on when this client leaves. */
+  /** If true, the instance goes on when this client leaves. */
   detached?: boolean;
   tenant?: number;
   /** Seconds from now: of the work of one tenant, the earlier deadline goes first. */
@@ -153,7 +153,7 @@ export class Instance implements AsyncIterable<Uint8Array> {
   /** The next message. Code "not-found": it has ended, and all were received. */
   receive(): Promise<Uint8Array>;
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array>;
-  /** Its messages as texts, also where a character is cut in two. */
+  /** The messages as texts, also if a character is divided between two messages. */
   texts(): AsyncIterable<string>;
   /** The next file, which may still be on its way. Code "not-found": as receive(). */
   receiveFile(): Promise<ReceivedFile>;
@@ -180,9 +180,9 @@ export interface End {
   readonly message: string;
   /** The one that was exceeded; else empty. */
   readonly limit: string;
-  /** What the program set last. */
+  /** The result that the program set last. */
   readonly result: Uint8Array;
-  /** The result as text. TypeError: it is no UTF-8. */
+  /** The result as text. TypeError: it is not UTF-8. */
   readonly text: string;
   readonly ok: boolean;
   readonly durationNs: number;
@@ -194,7 +194,7 @@ export interface End {
   readonly computedTokenCount: number;
   readonly foundTokenCount: number;
   readonly pageCountMax: number;
-  /** Of snapshots that it opened. An older server does not tell it, nor those below. */
+  /** Tokens of snapshots that it opened. Older servers report neither this nor the next four. */
   readonly openedTokenCount?: number;
   readonly childrenAskedTokenCount?: number;
   readonly childrenComputedTokenCount?: number;

@@ -56,7 +56,7 @@ export class Instance {
     this.#messages = this.#mailbox();
     this.#files = this.#mailbox();
     this.#ended = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
-    this.#ended.catch(() => {}); // Nobody may ask for it.
+    this.#ended.catch(() => {}); // The caller may never ask for the end.
   }
 
   #mailbox() {
@@ -124,7 +124,7 @@ export class Instance {
     try {
       await this.abort();
     } catch (error) {
-      // It has ended meanwhile, or the connection has.
+      // The instance or the connection has ended meanwhile.
       if (!(error instanceof QuireError)) throw error;
     }
   }
@@ -151,7 +151,7 @@ export class Instance {
     return { next: () => nextOf(this.#messages) };
   }
 
-  // Its messages as texts, also where a character is cut in two.
+  // The messages as texts, also if a character is divided between two messages.
   async *texts() {
     const decoder = new TextDecoder();
     for await (const message of this) {

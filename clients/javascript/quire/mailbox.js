@@ -1,6 +1,6 @@
 // Mailbox: values in order, until it is closed with a reason.
 
-const OVERHEAD_BYTES = 256; // That a value counts besides its own.
+const OVERHEAD_BYTES = 256; // Added to the bytes of each value.
 
 export class Mailbox {
   #values = [];

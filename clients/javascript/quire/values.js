@@ -1,4 +1,4 @@
-// What requests take and what replies give, as plain objects with names in camelCase.
+// The parameters of requests and the values of replies, as plain objects with names in camelCase.
 
 import { InstanceFailed } from "./errors.js";
 
@@ -31,7 +31,7 @@ export class End {
     return this.kind === "finished" && this.exitCode === 0;
   }
 
-  // The result as text. TypeError: it is no UTF-8.
+  // The result as text. TypeError: it is not UTF-8.
   get text() {
     return decoder.decode(this.result);
   }

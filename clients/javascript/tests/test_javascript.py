@@ -40,7 +40,7 @@ CHECK_COUNT_MIN = 18
 
 
 def node_flags() -> list[str] | None:
-    """What makes this node have WebSocket; None where nothing does."""
+    """The flags with which this node has WebSocket; None if no flags give it one."""
     for flags in ([], ["--experimental-websocket"]):
         has = subprocess.run(
             [str(NODE), *flags, "-e", "new WebSocket('ws://127.0.0.1:1').onerror = () => {}"],

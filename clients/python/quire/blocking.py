@@ -65,7 +65,7 @@ class _Loop:
 
 
 async def _finish(tasks: set[asyncio.Task[Any]]) -> None:
-    """They have heard that the connection is closed; what still waits then is cancelled."""
+    """The tasks know that the connection is closed. Those that do not end in time are canceled."""
     if not tasks:
         return
     _, pending = await asyncio.wait(tasks, timeout=_END_SECONDS)

@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions: one class for each code of the protocol (docs/reference/protocol.md)."""
+"""The exceptions: one class for each code of the protocol (docs/reference/protocol.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class QuireError(Exception):
 
 
 class InvalidArgument(QuireError, ValueError):
-    """Also a ValueError, since some come from this package before anything is sent."""
+    """A ValueError too, because this package raises some before it sends anything."""
 
     code = "invalid-argument"
 
@@ -103,6 +103,6 @@ _CLASSES = {
 
 
 def error_of(code: str, message: str, retry_after_ms: int | None = None) -> QuireError:
-    """The exception for an error that the server told."""
+    """The exception for an error that the server reported."""
     retry_after = None if retry_after_ms is None else retry_after_ms / 1000
     return _CLASSES.get(code, QuireError)(message, retry_after, code)

@@ -16,7 +16,7 @@ _LENGTH_BYTES = 4
 
 
 class Frame(NamedTuple):
-    """What one WebSocket message says: a JSON object, and bytes behind it in a binary one."""
+    """The content of a WebSocket message: a JSON object, and in a binary message bytes after it."""
 
     head: dict[str, Any]
     payload: bytes | None = None  # None: a text message.

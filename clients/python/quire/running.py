@@ -14,7 +14,7 @@ from .values import checked_arguments
 
 @dataclass(frozen=True)
 class RunResult:
-    """What `quire run` printed, and with which code it ended."""
+    """The output of `quire run`, and its exit code."""
 
     text: str  # What the program sent, with a newline at its end.
     exit_code: int

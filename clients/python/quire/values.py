@@ -1,4 +1,4 @@
-"""What requests take and what replies give, as plain values."""
+"""The parameters of requests and the values of replies, as plain values."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class InstanceInfo:
 
 
 class InstanceList(list[InstanceInfo]):
-    """At most so many as the server tells of at once, and how many there are besides."""
+    """As many instances as the server lists at once, and the number of further ones."""
 
     def __init__(self, instances: Iterable[InstanceInfo], left_out_count: int) -> None:
         super().__init__(instances)
@@ -146,7 +146,7 @@ class End:
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """What the server says of itself; further members are in `all`."""
+    """The server's report on itself; further members are in `all`."""
 
     version: str
     models: tuple[str, ...]

@@ -1,14 +1,15 @@
 #pragma once
-// What the SDK tells the compiler of guests beyond types. Other compilers read past it.
+// Annotations of the SDK for the compiler of guests, beyond types. Other compilers ignore them.
 //
 // QUIRE_LIFETIME_BOUND stands after the parameters of a member function whose result is a view of
 // its object. A view that outlives the object is then an error (-Werror=dangling in
 // guest_flags.rsp).
 //
-// QUIRE_WARN_IF(condition, message) stands after the parameters of a function, of whose template
-// parameters the condition is: the compiler warns of each call of which it is true.
+// QUIRE_WARN_IF(condition, message) stands after the parameters of a function. The condition is one
+// of its template parameters, and the compiler warns of each call for which it is true.
 //
-// QUIRE_DELETE(why) stands for a body: whoever calls that function is told why not.
+// QUIRE_DELETE(why) stands for a body: the compiler refuses each call of that function, and says
+// why.
 #if defined(__clang__)
 #define QUIRE_LIFETIME_BOUND [[clang::lifetimebound]]
 #define QUIRE_WARN_IF(condition, message) \

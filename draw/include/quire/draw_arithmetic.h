@@ -197,9 +197,9 @@ inline void penalize_repetitions(std::span<float> logits, const DrawRule& rule,
   }
 }
 
-// Steps 1 to 3, in place. `history` holds the tokens of the context, oldest first; no more than the
-// last history_window(rule) of them are read, so that earlier ones may be left out: the first that is
-// there has the place `history_first` in the context. Tokens beyond the logits are ignored.
+// Steps 1 to 3, in place. `history` holds the tokens of the context, oldest first. Only the last
+// history_window(rule) of them are read, so earlier ones may be left out. The first token of
+// `history` has the place `history_first` in the context. Tokens beyond the logits are ignored.
 inline void adjust_logits(std::span<float> logits, const DrawRule& rule,
                           std::span<const std::uint32_t> history, DrawScratch& scratch,
                           std::uint64_t history_first = 0) {

@@ -8,27 +8,27 @@
 // A rule travels to the host as a list of options. Each one is `u32 key, u32 bytes, value[bytes]`,
 // little endian, and a key occurs at most once; an option that is left out has its default:
 //
-//   key  option               value                                range
-//     1  temperature          f64                                  from 0 to 1000000
-//     2  top_k                u32                                  any; 0: all tokens
-//     3  top_p                f64                                  from 0 to 1
-//     4  min_p                f64                                  from 0 to 1
-//     5  typical_p            f64                                  from 0 to 1
-//     6  top_n_sigma          f64                                  from 0 to 1000000; 0: all tokens
-//     7  xtc_probability      f64                                  from 0 to 1
-//     8  xtc_threshold        f64                                  from 0 to 1
-//     9  dry_multiplier       f64                                  from 0 to 1000000
-//    10  dry_base             f64                                  from 1 to 1000000
-//    11  dry_allowed_length   u32                                  any
-//    12  dry_window           u32                                  any; 0xffffffff: all tokens
-//    13  dry_breakers         packed u32                           at most 256 tokens
-//    14  repetition_penalty   f64                                  from 0.000001 to 1000000
-//    15  presence_penalty     f64                                  from -100 to 100
-//    16  frequency_penalty    f64                                  from -100 to 100
-//    17  penalty_window       u32                                  any; 0xffffffff: all tokens
-//    18  logit_bias           packed pairs of u32 token, f32 bias  at most 1024 pairs, a token once;
-//                                                                  each bias from -1000000 to 1000000
-//    19  penalty_first        u32                                  any
+// key   option              value                                range
+//   1   temperature         f64                                  from 0 to 1000000
+//   2   top_k               u32                                  any; 0: all tokens
+//   3   top_p               f64                                  from 0 to 1
+//   4   min_p               f64                                  from 0 to 1
+//   5   typical_p           f64                                  from 0 to 1
+//   6   top_n_sigma         f64                                  from 0 to 1000000; 0: all tokens
+//   7   xtc_probability     f64                                  from 0 to 1
+//   8   xtc_threshold       f64                                  from 0 to 1
+//   9   dry_multiplier      f64                                  from 0 to 1000000
+//  10   dry_base            f64                                  from 1 to 1000000
+//  11   dry_allowed_length  u32                                  any
+//  12   dry_window          u32                                  any; 0xffffffff: all tokens
+//  13   dry_breakers        packed u32                           at most 256 tokens
+//  14   repetition_penalty  f64                                  from 0.000001 to 1000000
+//  15   presence_penalty    f64                                  from -100 to 100
+//  16   frequency_penalty   f64                                  from -100 to 100
+//  17   penalty_window      u32                                  any; 0xffffffff: all tokens
+//  18   logit_bias          packed pairs of u32 token, f32 bias  at most 1024 pairs, a token once;
+//                                                                each bias from -1000000 to 1000000
+//  19   penalty_first       u32                                  any
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +62,7 @@ struct DrawRule {
   std::uint32_t dry_allowed_length = 2;       // Shorter repetitions are free.
   std::uint32_t dry_window = kWholeHistory;   // How many of the last tokens DRY looks at.
   std::vector<std::uint32_t> dry_breakers{};  // A repetition does not reach across these tokens.
-  double repetition_penalty = 1.0;  // Divides positive logits of past tokens, multiplies others.
+  double repetition_penalty = 1.0;  // Divides past tokens' logits above 0, multiplies those below.
   double presence_penalty = 0.0;    // Subtracted from the logit of each token that occurred.
   double frequency_penalty = 0.0;   // Subtracted as often as the token occurred.
   std::uint32_t penalty_window = kWholeHistory;  // How many of the last tokens the three look at.

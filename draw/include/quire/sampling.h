@@ -2,9 +2,9 @@
 // Sampler draws a token from a distribution: greedy, temperature, top-k, top-p, min-p, with a seed.
 //
 // The same options, seed and distributions give the same tokens in every build of this header, as
-// Wasm or native: all arithmetic is IEEE double with +, -, * and / in a fixed order, without libm,
-// and the random numbers are our own. So `quire generate` samples with it as guests do. It knows
-// nothing of guests and includes only the standard library. Devices draw with it too
+// Wasm or native. For that, all arithmetic is IEEE double with +, -, * and / in a fixed order,
+// without libm, and the random numbers are our own. So `quire generate` samples as guests do. The
+// header knows nothing of guests and includes only the standard library. Devices draw with it too
 // (forward_draw), so a program gets the same tokens whether it draws itself or has them drawn.
 //
 // Thread   one thread at a time for each Sampler.
@@ -260,7 +260,7 @@ class Sampler {
     return sampling::draw_index(probabilities, options_, random_.uniform(), weights_);
   }
 
-  // The random number of the next draw, for whoever draws elsewhere: forward_draw.
+  // The random number of the next draw, if the host draws: forward_draw.
   double next_random() { return greedy() ? 0.0 : random_.uniform(); }
 
   // The drawn token. Both lists have one length, at least 1.

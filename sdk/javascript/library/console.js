@@ -31,7 +31,7 @@ function ofElements(values, show) {
   return shown;
 }
 
-// How a value is shown: texts within others in quotes, objects by their members.
+// Returns how a value is shown: texts within other values in quotes, objects by their members.
 export function inspect(value, depth = 0, above = []) {
   if (typeof value === "string") return depth === 0 ? value : stringify(value);
   if (typeof value === "bigint") return `${value}n`;

@@ -1,4 +1,4 @@
-// What a script finds without an import.
+// The globals that a script finds without an import.
 import native from "quire:native";
 import { console } from "quire:library/console.js";
 import { AbortController, AbortSignal, Event, EventTarget } from "quire:library/abort.js";

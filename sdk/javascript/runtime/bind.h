@@ -96,14 +96,14 @@ inline constexpr bool is_future = false;
 template <typename T>
 inline constexpr bool is_future<Future<T>> = true;
 
-// What a call that is under way keeps of an argument; specialised for objects that count their
-// calls.
+// HeldByCall is what a call keeps of an argument while it is under way. Objects that count their
+// calls specialize it.
 template <typename T>
 struct HeldByCall {
   static std::shared_ptr<void> of(const T&) { return nullptr; }
 };
 
-// What a function of C++ gave, as JavaScript gets it.
+// Makes a value of JavaScript of what a function of C++ returned.
 template <typename T>
 JSValue returned(JSContext* js, T value, std::shared_ptr<void> held = nullptr) {
   Engine& engine = Engine::of(js);

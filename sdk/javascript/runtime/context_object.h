@@ -1,6 +1,6 @@
 #pragma once
-// What the classes Context and Generator of JavaScript are behind: the SDK's, and who has their
-// turn.
+// ContextObject is the C++ object of JavaScript's class Context: the SDK's context, and the turns
+// of the calls that use it.
 //
 // Thread   a program has one.
 #include <memory>

@@ -15,7 +15,7 @@
 // Invariants:
 //   QE1  A task is destroyed only by sweep(), which no coroutine and no JavaScript calls. So
 //        JavaScript may cancel the task that is calling it.
-//   QE2  A rejected promise that nobody handled when the jobs ran dry ends the program.
+//   QE2  A rejected promise that is not handled when the jobs run dry ends the program.
 #include <quickjs.h>
 
 #include <list>
@@ -113,7 +113,7 @@ class Engine : public Exceptions {
     co_return co_await settled(then_as_promise(std::move(returned)));
   }
 
-  // Objects with a method `then` that are no promises, such as a Generator, become promises.
+  // Objects with a method `then` that are not promises, such as a Generator, become promises.
   Value then_as_promise(Value value) {
     if (!JS_IsObject(value.get()) || JS_IsPromise(value.get())) return value;
     JSValueConst argument = value.get();
@@ -172,8 +172,9 @@ class Engine : public Exceptions {
     std::shared_ptr<void> held;
     Task<> task;
   };
-  // Of the stack in memory, of which tools/build_quickjs.sh lets each call take more than it takes
-  // of the host's 512 KiB: a stack that is too deep is an exception before it ends the instance.
+  // The limit of the stack in memory. The build (tools/build_quickjs.sh) lets each call take more
+  // of it than of the host's 512 KiB. So a stack that is too deep is an exception before it ends
+  // the instance.
   static constexpr std::size_t kStackBytesMax = std::size_t{700} << 10;
 
   template <typename T>
@@ -230,7 +231,7 @@ class Engine : public Exceptions {
 
   static char* normalize(JSContext* context, const char* base, const char* name, void* opaque);
   static JSModuleDef* load(JSContext* context, const char* name, void* opaque);
-  // What compiles as the module: JavaScript. False with an exception.
+  // Sets `text` to the JavaScript that compiles as the module. False with an exception.
   bool script_of(const char* name, std::string& text);
   Value compiled(const char* name);
 

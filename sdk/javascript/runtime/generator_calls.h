@@ -49,7 +49,7 @@ inline JSValue to_js(JSContext* js, const Piece& piece) {
       .take();
 }
 
-// Of an iterator.
+// The result of an iterator's next().
 struct Step {
   std::optional<Piece> piece;
 };
@@ -107,7 +107,7 @@ inline Task<Generation> generator_collect(Generating self) {
   co_return co_await std::move(*self->generator).collect();
 }
 
-// What shows the pieces of a text: a function of the script, whose promise is awaited.
+// Show gives the pieces of a text to a function of the script, and awaits the function's promise.
 struct Show {
   Engine* engine;
   Function function;

@@ -87,7 +87,7 @@ void begin() {
 }
 
 // Takes what is free between the blocks of the heap. Instances map the memory copy-on-write, so
-// what each one allocates should lie together behind the image, and not in gaps on pages that it
+// what each one allocates should lie together after the image, and not in gaps on pages that it
 // would otherwise only read.
 void fill_gaps() {
   constexpr std::size_t kLargest = std::size_t{1} << 20;
@@ -182,7 +182,7 @@ Result<void> serve_request(Engine& engine, Value handler, Value options) {
   return {};
 }
 
-// What a program returns is its result, where it returns anything.
+// Sets the result of the program to the value that it returned, if it returned one.
 Result<void> keep_result(Engine& engine, const Value& value) {
   if (value.is_undefined()) return {};
   return runtime::set_result(result_text(engine.js(), value));

@@ -68,7 +68,7 @@ class ImportReader {
     if (is_word(first)) {
       while (at_ < text_.size() && is_word(text_[at_])) ++at_;
     } else if (first == '"' || first == '\'') {
-      // It ends with its line, so that a quote in a regular expression hides no more than that.
+      // A string ends with its line, so a quote in a regular expression hides no more than that.
       while (at_ < text_.size() && text_[at_] != first && text_[at_] != '\n') {
         at_ += text_[at_] == '\\' ? 2 : 1;
       }
@@ -77,8 +77,8 @@ class ImportReader {
     return text_.substr(begin, at_ - begin);
   }
 
-  // What follows `import` or `export`: `name, { a, b as c } from "specifier"`. Anything else is
-  // none.
+  // Reads what follows `import` or `export`: `name, { a, b as c } from "specifier"`. Any other text
+  // has no imports.
   void read_clause() {
     std::vector<Import> names;
     std::string_view before;
@@ -115,7 +115,8 @@ class ImportReader {
 
 class MissingExport {
  public:
-  // Nothing: `described`, of an exception, tells of none, or no file of the script has that import.
+  // `described` is the text of an exception. Nothing: it is not of a missing export, or no file of
+  // the script has that import.
   static std::optional<MissingExport> of(std::string_view described, const ScriptModules& modules) {
     const std::string_view before = "SyntaxError: Could not find export '";
     const std::string_view between = "' in module '";
@@ -158,7 +159,7 @@ class MissingExport {
   }
 
  private:
-  // Of a module of the SDK; to know those of another would evaluate it.
+  // The exports of a module of the SDK. Of another module none, because it would be evaluated.
   std::vector<std::string> exports_of(Engine& engine) const {
     std::vector<std::string> names;
     if (!module_.starts_with("quire:")) return names;

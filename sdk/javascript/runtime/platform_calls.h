@@ -1,10 +1,10 @@
 #pragma once
-// What the SDK's own JavaScript needs of C++: the engine itself, random numbers, UTF-8.
+// The C++ that the SDK's own JavaScript needs: the engine itself, random numbers, UTF-8.
 #include "bind.h"
 
 namespace quire::javascript {
 
-// What the functions of `engine` work on; one of an instance.
+// The state that the functions of `engine` work on; an instance has one.
 struct Platform {
   sampling::Random random{0};  // Of Math.random; seeded at launch.
   Value native;                // The module "quire:native".

@@ -18,7 +18,7 @@
 
 namespace quire::javascript {
 
-// Of the module `quire:script`, which only runtimes of scripts import.
+// Functions of the module `quire:script`, which only runtimes of scripts import.
 namespace host {
 __attribute__((import_module("quire:script@1"), import_name("size"))) std::int32_t script_size();
 __attribute__((import_module("quire:script@1"), import_name("read"))) std::int32_t script_read(

@@ -183,7 +183,7 @@ class ScriptOptions {
   OptionReader reader_;
 };
 
-// What a command line says by itself.
+// The options of a command line if the script declares none.
 inline JSValue undeclared_options(JSContext* js, const std::vector<std::string>& words) {
   ObjectMaker out(js);
   std::vector<std::string> loose;

@@ -15,7 +15,7 @@ struct FromJs<serve::Event> {
   }
 };
 
-// Of a response: headers, an object of names and values or an array of pairs.
+// The headers of a response: an object of names and values, or an array of pairs.
 struct HeadersArgument {
   http::Headers headers;
 };

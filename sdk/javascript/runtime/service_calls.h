@@ -1,5 +1,5 @@
 #pragma once
-// What is around a model: session, runtime, store, messages, children, HTTP.
+// The calls around a model: session, runtime, store, messages, children, HTTP.
 #include "bind_methods.h"
 #include "service_values.h"
 

@@ -5,7 +5,7 @@
 
 namespace quire::javascript {
 
-// What a tool gave: a text as it is, anything else as JSON.
+// The result of a tool: a text as it is, anything else as JSON.
 inline std::string result_text(JSContext* js, const Value& value) {
   if (JS_IsString(value.get())) return text_of(js, value.get());
   const Value text(js, JS_JSONStringify(js, value.get(), JS_UNDEFINED, JS_UNDEFINED));

@@ -9,8 +9,7 @@
 // Thread   a program has one.
 //
 // Invariant  U1  While a Turn exists, or was given to a coroutine that has not gone on yet, the
-// next
-//                one waits.
+//                next one waits.
 #include <coroutine>
 #include <utility>
 

@@ -82,7 +82,7 @@ struct Bytes {
 template <typename T>
 using Object = std::shared_ptr<T>;
 
-// The class of JavaScript that T is behind; made once, by define_class (bind.h).
+// The class of JavaScript whose objects hold a T; made once, by define_class (bind.h).
 template <typename T>
 struct ClassOf {
   static inline JSClassID id = 0;

@@ -5,7 +5,7 @@
 //
 // Thread   engine thread only.
 // Bound    GuestLimits::request_inbox_bytes_max and response_outbox_bytes_max. Each side may go
-//          beyond its bytes by one part, because a side that is told of room may use it.
+//          beyond its bytes by one part, because a side that learns of room may use it.
 // Errors   as interface/serve.wit lists them; QuotaExceeded names the limit.
 //
 // Invariants, all checked by verify():

@@ -3,7 +3,7 @@
 // each woken guest until it waits, and hands what the guest said to its client.
 //
 // Owns     programs, instances and their queues of the ready. Pages, contexts and whatever else is
-//          behind a handle belong to the control layer, which is told when an instance ends.
+//          behind a handle belong to the control layer, which is notified when an instance ends.
 // Thread   engine thread only; compiling goes to a helper thread, whose results poll() takes in.
 // Errors   What goes wrong inside an instance ends that instance, and its End says what; no other one
 //          notices. launch() refuses only what it can say at once.

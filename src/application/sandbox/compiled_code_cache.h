@@ -5,8 +5,8 @@
 // Owns     the folder's .cwasm files, within CacheLimits: what was not used for longest goes first,
 //          by the time of each file, which is set when it is found.
 // Thread   any: files are written under a temporary name and renamed, so a reader sees all or none.
-//          Other processes have the same folder: a file that is gone is no error, and where several
-//          store at once, each makes room for its own.
+//          Other processes have the same folder: a file that is gone is not an error, and if
+//          several store at once, each makes room for its own.
 // Errors   A file that is missing, cut, changed or of another version is simply not there; the
 //          module is compiled again. Only a folder that is not ours alone is an Error.
 #include <cstdint>

@@ -84,8 +84,8 @@ HttpProblem BodyDecoder::problem(std::uint32_t status, ErrorCode code,
   return {status, code, std::string("Content-Encoding ") + name_of(coding_) + ": " + why};
 }
 
-// What is too much. The ratio is looked at once for each kPartBytesMax, so that it does not depend on the pieces in
-// which the body comes.
+// The refusal of a body that is too large, or that grows too much as it is decoded. The ratio is
+// checked once for each kPartBytesMax, so it does not depend on the pieces in which the body comes.
 std::optional<HttpProblem> BodyDecoder::excess() const {
   if (decoded_bytes_ > limits_.body_bytes_max) {
     return problem(413, ErrorCode::TooLarge,

@@ -1,5 +1,6 @@
-// Arbitrary bytes as the body of a request, after a line with its Content-Encoding: no crash, no body beyond its limits,
-// no wait for more than was sent, and the same body, or a problem, in whatever pieces it comes.
+// The decoder gets arbitrary bytes as the body of a request, after a line with its
+// Content-Encoding. It does not crash, exceeds no limit and waits for no more than was sent. In
+// whatever pieces the body comes, the result is the same body, or a problem.
 #include <cstdint>
 #include <cstdlib>
 

@@ -23,9 +23,9 @@ std::optional<std::string_view> bearer_of(std::string_view authorization) {
   return authorization;
 }
 
-// The key, if all places that have a credential have the same one. A proxy in front may have looked at another place, and
-// may have let the request through for what it found there. So two headers of one name are no key, and neither is a
-// credential of another scheme beside one.
+// The key, if all places that have a credential have the same one. A proxy in front may have looked
+// at another place, and may have let the request through for what it found there. So there is no
+// key if a header comes twice, or if the Authorization header has another scheme.
 std::optional<std::string_view> key_of(const HttpHead& head) {
   const Credentials& given = head.credentials;
   if (given.authorizations.size() > 1 || given.api_keys.size() > 1) return std::nullopt;

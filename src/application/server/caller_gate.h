@@ -19,7 +19,7 @@ namespace quire::server {
 struct HttpAnswer;
 struct HttpHead;
 
-// Where a browser, which cannot give a WebSocket headers, has its key: the subprotocol "quire.key.KEY".
+// A browser cannot give a WebSocket headers: it sends its key as the subprotocol "quire.key.KEY".
 inline constexpr std::string_view kKeySubprotocol = "quire.key.";
 
 // Why the caller may not, if so.
@@ -39,7 +39,7 @@ class CallerGate {
   const service::PrincipalHandle everyone_;
 };
 
-// What an HttpHead has of keys.
+// Credentials are the headers of a request that may hold a key.
 struct Credentials {
   std::vector<std::string> authorizations;  // Of each Authorization header.
   std::vector<std::string> api_keys;        // Of each X-Api-Key header.

@@ -136,7 +136,7 @@ void ClientDesk::part(Instance& instance, bool is_detached) {
     discard(instance);
   } else if (!is_detached) {
     set_deadline(instance, now_ns + nanoseconds_of(limits_.grace));
-    // One that has ended needs not be told.
+    // An instance that has ended needs no notice.
     (void)parts_.manager
         .client_left(instance.id, "the client is gone; the program is stopped in " +
                                       std::to_string(limits_.grace.count()) +
@@ -236,7 +236,7 @@ namespace {
 
 constexpr std::size_t kEndMessageBytesMax = 16u << 10;
 
-// What is escaped in the frame takes twice as many bytes there at most, and fits its header.
+// Escapes in the frame at most double the text, so its beginning fits the frame's header.
 std::string beginning_of(const std::string& message) {
   std::string text = printable_lines(message.substr(0, kEndMessageBytesMax));
   text.resize(utf8_valid_bytes(std::string_view(text).substr(0, kEndMessageBytesMax)));

@@ -42,7 +42,7 @@ class ClientDesk final : public service::Listener {
 
   // A request of a client, or the word that it is gone.
   void handle(Inbound& inbound);
-  // What is due without a request. True if anything was done.
+  // Does what is due without a request. True if anything was done.
   bool turn();
   std::optional<std::uint64_t> next_timer_ns() const;
   bool heard(lifecycle::InstanceId instance, const service::Said& said) override;
@@ -52,8 +52,8 @@ class ClientDesk final : public service::Listener {
   void stop_all(const char* reason);  // From here on output without a client is discarded.
   void discard_all();
 
-  // What a status and the metrics are made of; with the usage of tenants and of so many instances, if
-  // `instance_count` is given.
+  // The figures for a status and for the metrics. If `instance_count` is given, they include the
+  // usage of tenants and of so many instances.
   ServerSnapshot snapshot(std::optional<std::size_t> instance_count) const;
 
   // For tests: what is held for connections and instances.

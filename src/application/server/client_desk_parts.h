@@ -1,5 +1,5 @@
 #pragma once
-// What the desk knows of a client and of an instance. For client_desk.cc and client_requests.cc alone.
+// The desk's state of a client and an instance, for client_desk.cc and client_requests.cc alone.
 #include <deque>
 #include <set>
 #include <string>
@@ -30,13 +30,12 @@ struct ClientDesk::Instance {
   std::optional<std::uint64_t> deadline_ns;
 };
 
-// A request that waits for a program to be compiled.
 inline wire::ReplyBody failure(const Error& error,
                                std::optional<std::uint64_t> retry_after_ms = std::nullopt) {
   return service::failure_of(error, retry_after_ms);
 }
 
-// To a part of a file that no program will read.
+// The reply to a part of a file that no program will read.
 inline wire::ReplyBody has_ended() {
   return failure(Error(ErrorCode::NotFound, "the program has ended"));
 }

@@ -38,7 +38,7 @@ Error not_here(const Digest& program) {
                "the program sha256:" + hex(program) + " is not here: upload it");
 }
 
-// To a request with a long reply: who does not read gets no second one.
+// A client that does not read gets no second long reply.
 wire::ReplyBody unread(const SocketLimits& sockets) {
   return failure(
       Error(ErrorCode::Unavailable, "unwritten_bytes_max: this connection has not taken " +
@@ -118,7 +118,7 @@ ClientDesk::Outcome ClientDesk::park(ParkedRequest request) {
   return std::nullopt;
 }
 
-// Those whose program is compiled, or never will be.
+// Answers the parked requests whose program is compiled, or never will be.
 bool ClientDesk::serve_waiting() {
   const std::uint64_t compilations = parts_.manager.compiled_count();
   if (compilations == served_compilations_) return false;
@@ -303,7 +303,7 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Atta
   instance.client = &client;
   client.instances.insert(instance.id);
   set_deadline(instance, std::nullopt);
-  // One that has ended hears nothing any more, but its words are still to be had.
+  // An instance that has ended hears nothing any more, but its output can still be fetched.
   (void)parts_.manager.client_back(instance.id).ok();
   parts_.manager.client_ready(instance.id);
   return reply_about(instance);
@@ -394,7 +394,7 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::List
   return list;
 }
 
-// What all tenants hold is the operator's to know. Other callers see their own tenant.
+// The operator alone sees what all tenants hold. Any other caller sees its own tenant.
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Status& request) {
   if (request.detail && !outlet_.has_room(client.peer)) return unread(sockets_);
   if (!service::may(client.caller(), service::Right::Operate)) {
@@ -431,7 +431,7 @@ ServerSnapshot ClientDesk::snapshot(std::optional<std::size_t> instance_count) c
   return snapshot;
 }
 
-// The counts of what the tenants share stay 0: they would tell of the others.
+// The counts of what the tenants share stay 0, because they would reveal what another tenant does.
 ClientDesk::Outcome ClientDesk::status_of_tenant(const service::Principal& caller,
                                                  bool has_detail) {
   if (const auto denied = denied_to(caller, service::Right::SeeTenant)) return failure(*denied);

@@ -24,7 +24,7 @@
 //   CN1  At most `count_max` connections have a place, and at most `reserve_count_max` one of the reserve.
 //   CN2  A connection is in the queue of its state, once, and in no other. One that is never closed is in none.
 //   CN3  The queues of addresses hold exactly the strangers that have a place, and an address at most its share.
-//   CN4  At most `count_max` connections were closed for others and are still known to the engine.
+//   CN4  At most `count_max` connections were closed to make room and are known to the engine.
 #include <array>
 #include <cstdint>
 #include <list>
@@ -90,7 +90,7 @@ class ConnectionTable {
   // The server has answered the request itself, or the engine's response was written.
   void request_over(ConnectionId id);
   void upgraded(ConnectionId id);
-  // A connection of the reserve had no head in time. Nothing happens for others.
+  // A connection of the reserve had no head in time. For any other one, nothing happens.
   void head_expired(ConnectionId id);
   // The connection is closed. If the engine knows it, it keeps its place until forgotten(), unless it gave that to another.
   void gone(ConnectionId id, bool is_known_to_engine);

@@ -1,7 +1,7 @@
 #pragma once
-// EndDeadline says when a server that was told to end has had its time, and the process ends without it:
-// kEndMarginNs after the grace, kEndMarginNs after a second signal, and at once after a third one. A server that
-// does not serve yet has no grace, because no program runs that needs one.
+// EndDeadline says when a server that got a signal to end has had its time. The process then ends
+// without it: kEndMarginNs after the grace, kEndMarginNs after a second signal, and at once after a
+// third one. A server that does not serve yet has no grace, because no program runs that needs one.
 //
 // Thread   one. A plain value.
 #include <algorithm>

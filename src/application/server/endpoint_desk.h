@@ -40,7 +40,7 @@ class EndpointDesk final : public service::Listener {
   // sent one.
   bool takes(const Inbound& inbound) const;
   void handle(Inbound& inbound);
-  // What is due without a request. True if anything was done.
+  // Does what is due without a request. True if anything was done.
   bool turn();
   bool heard(lifecycle::InstanceId instance, const service::Said& said) override;
 

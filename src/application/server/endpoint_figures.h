@@ -14,7 +14,6 @@
 
 namespace quire::server {
 
-// What became of a request.
 enum class RequestOutcome : std::uint8_t {
   Ok,           // The program responded with a status below 400,
   ClientError,  // with one from 400 to 499,

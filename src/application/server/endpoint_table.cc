@@ -10,7 +10,7 @@ namespace quire::server {
 namespace {
 
 constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
-// What the server answers itself.
+// The server itself answers at these paths.
 constexpr std::string_view kOwnPaths[] = {"/", "/health", "/health/live", "/health/ready",
                                           "/metrics"};
 constexpr std::size_t kPathBytesMax = 1024;

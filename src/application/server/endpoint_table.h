@@ -39,7 +39,7 @@ class EndpointTable {
 
   // The rule for a request; a HEAD is answered as its GET. Null: there is none.
   const EndpointRule* find(std::string_view method, std::string_view path) const;
-  // Of the endpoints at the path, as in "GET, HEAD, POST"; empty: none is there.
+  // The methods of the endpoints at the path, as in "GET, HEAD, POST"; empty: none is there.
   std::string methods_at(std::string_view path) const;
   const std::vector<EndpointRule>& rules() const { return rules_; }
 

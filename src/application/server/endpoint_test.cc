@@ -9,9 +9,14 @@
 namespace quire::server {
 namespace {
 
-// Does as its first argument says: "echo" gives the body back, "stream" tokens for ever (as many as
-// its second argument says), "trap", "silent" and "short" end without a whole response, "after" traps
-// after one, "hang" and "insist" (which goes on without its client) respond and wait.
+// The first argument says what the guest does:
+//   "echo", "head"     gives the body, or the head, of the request back
+//   "stream"           sends as many tokens as the second argument says, or endlessly for -1
+//   "late"             responds after 20 ms
+//   "trap", "silent"   ends without a response
+//   "short"            ends in the middle of its response
+//   "after"            traps after a whole response
+//   "hang", "insist"   responds in part and waits; "insist" goes on without its client
 class HttpGuest final : public TalkingGuest {
  public:
   FakeAction step(FakeHost& host) override {

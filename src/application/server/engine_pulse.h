@@ -1,7 +1,8 @@
 #pragma once
-// EnginePulse tells a probe of the server's health whether the engine still turns. The engine notes the time of
-// each turn of its loop, and it turns at least once a second. It is taken to stand when two probes in a row find
-// no turn within the limit: one alone may come right after the whole process was stopped and went on.
+// EnginePulse finds whether the engine still turns, for a probe of the server's health. The engine
+// notes the time of each turn of its loop, and it turns at least once a second. The engine stands
+// if two probes in a row find no turn within the limit. One probe alone may come right after the
+// whole process was stopped and went on.
 //
 // Thread   one. A plain value, one for each series of probes.
 #include <algorithm>

@@ -41,7 +41,7 @@ TEST(EnginePulse, TheLimitIsTheLongestRunOfAnyTenantsProgramAndAMargin) {
   EXPECT_EQ(engine_turn_ns_max(limits), UINT64_MAX);
 }
 
-// An engine that never turns: the link of a server that was told that its model is there.
+// The engine never turns, and the link is that of a server whose model is loaded.
 TEST(EnginePulse, HealthSaysThatTheEngineStands) {
   ManualClock clock;
   Wakeup wakeup;

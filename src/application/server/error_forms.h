@@ -10,7 +10,7 @@
 
 namespace quire::server {
 
-// What a refusal has of its request.
+// A refusal depends on these parts of its request.
 struct RequestName {
   std::string target;
   std::string request_id;

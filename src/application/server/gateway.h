@@ -34,9 +34,8 @@ class Gateway final : public lifecycle::FrontDoor {
                                      const Digest& digest);
   bool has_program(const std::string& name) const { return programs_.has_name(name); }
 
-  // Any thread, also a second time: then what still runs is stopped at once. Takes no more
-  // launches, tells the clients, gives the instances `grace` to end, stops the rest and then the
-  // loop.
+  // Any thread. The gateway takes no more launches, notifies the clients, gives the instances
+  // `grace` to end, stops the rest, and then stops the loop. A second call stops the rest at once.
   void request_shutdown();
 
   bool take_requests() override;

@@ -1,5 +1,5 @@
 #pragma once
-// What the gateway and its desks stand on.
+// The parts that the gateway and its desks use.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ struct ClientAdapters {
       {};  // Clients add the adapters below it by their paths; empty: there is none.
 };
 
-// What main() builds and passes in; all of it outlives the gateway.
+// main() builds these parts and passes them in. All of them outlive the gateway.
 struct GatewayParts {
   lifecycle::InstanceManager& manager;
   lifecycle::EngineLoop& loop;

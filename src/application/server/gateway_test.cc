@@ -1,6 +1,6 @@
-// Random clients around a gateway, an engine and guests, in one thread on a clock that this moves:
-// whatever they do, each request has one answer, each instance tells one client at a time, nothing
-// that it said is lost, doubled or out of order, and in the end nothing is left.
+// Random clients act around a gateway, an engine and guests, in one thread, on a clock that the
+// test moves. Whatever they do, each request has one answer, and each instance has one client at a
+// time. Nothing that an instance said is lost, doubled or out of order. In the end nothing is left.
 #include "application/server/gateway.h"
 
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ class GatewayProgram {
     return wire::Send{instance, below(8) == 0 ? "quit" : below(16) == 0 ? "crash" : "hello"};
   }
 
-  // Of files of 700 bytes, mostly in order.
+  // A part of a file of 700 bytes, mostly the next one in order.
   wire::RequestBody file_part(std::uint64_t instance) {
     std::uint64_t& offset = offsets_[instance];
     if (below(8) == 0) offset = 0;
@@ -215,7 +215,7 @@ class GatewayProgram {
     }
   }
 
-  // What a flood says begins with how much it said before.
+  // A message of a flood begins with the number of messages before it.
   void see_message(Peer& peer, const wire::MessageEvent& message) {
     EXPECT_TRUE(peer.instances.contains(message.instance)) << "told to who is not attached";
     EXPECT_FALSE(ended_.contains(message.instance)) << "words after the last";

@@ -37,8 +37,8 @@ HttpProblem problem(std::uint32_t status, ErrorCode code, std::string message) {
   return {status, code, std::move(message)};
 }
 
-// A body is framed by one plain length, or by chunks alone. Beast takes some others, which proxies
-// in front of the server may read another way.
+// A body is framed by one plain length, or by chunks alone. Beast takes some other framings, which
+// a proxy in front of the server may read another way.
 std::optional<HttpProblem> framing_problem(const Parser::value_type& request) {
   std::size_t length_count = 0;
   std::size_t encoding_count = 0;
@@ -142,7 +142,7 @@ bool take_credential(const std::string& name, const std::string& value, Credenti
   return true;
 }
 
-// What the router and the program look at.
+// The parts of the head that the router and the program look at.
 std::variant<MoreNeeded, HttpHead, HttpProblem> head_of(const Parser& parser) {
   const auto& request = parser.get();
   HttpHead head;

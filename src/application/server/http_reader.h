@@ -25,7 +25,7 @@ struct HttpReaderLimits {
   std::uint64_t body_bytes_max = 0;
 };
 
-// What the client did wrong, as it is answered. The connection ends then.
+// The answer to a mistake of the client. The connection ends after it.
 struct HttpProblem {
   std::uint32_t status = 400;
   ErrorCode code = ErrorCode::InvalidArgument;
@@ -57,7 +57,7 @@ class HttpReader {
   std::variant<MoreNeeded, BodyPart, HttpProblem> read_part();
   bool is_body_whole() const;
 
-  // Of the head that was read last, for a WebSocket.
+  // The head that was read last, for a WebSocket.
   UpgradeRequest take_upgrade();
 
  private:

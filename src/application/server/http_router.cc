@@ -116,7 +116,7 @@ HttpAnswer health_answer(Readiness readiness) {
   return {};
 }
 
-// What a load balancer asks, which has no key.
+// A load balancer, which has no key, asks at these paths.
 bool is_open_path(std::string_view path) {
   return std::ranges::find(kHealthPaths, path) != std::end(kHealthPaths);
 }

@@ -1,14 +1,17 @@
 #pragma once
-// HttpRouter decides what becomes of an HTTP request: a WebSocket, the work of an endpoint's program, an
-// answer, or a refusal. A server without keys takes each client that reaches the port for its operator,
-// so a web page must not reach it: a request that names another host (DNS rebinding) is refused, and one
-// of another origin too, unless the operator allowed it (--allow-origin). Without keys no origin but the
-// server's own gets a WebSocket. With keys, every route but /health and what is below it needs one.
+// HttpRouter decides what becomes of an HTTP request: a WebSocket, the work of an endpoint's
+// program, an answer, or a refusal.
 //
-// A page elsewhere can also send a GET without an Origin, as for an image. A browser says so in Sec-Fetch-Site, and the server
-// refuses it; the user may still follow a link to /.
+// A server without keys takes each client that reaches the port for its operator, so a web page
+// must not reach it. The router refuses a request that names another host (DNS rebinding). It also
+// refuses one of another origin, unless the operator allowed that (--allow-origin). Without keys no
+// origin but the server's own gets a WebSocket. With keys, each request needs one, except a
+// preflight and those of kHealthPaths.
 //
-// A probe knows the server by an address of its own, so /health and what is below it answer any Host, and none.
+// A page elsewhere can also send a GET without an Origin, as for an image. A browser says so in
+// Sec-Fetch-Site, and the router refuses it. The user may still follow a link to /.
+//
+// A probe may know the server by another address, so kHealthPaths need no Host and take any.
 //
 // Thread   any; nothing changes.
 #include <cstdint>
@@ -27,14 +30,14 @@ namespace quire::server {
 
 using wire::Endpoint;
 
-// What --allow-origin takes: "https://example.com", or "*" for every origin.
+// Checks a value of --allow-origin: "https://example.com", or "*" for all. InvalidArgument.
 Result<void> check_origin(const std::string& origin);
 
 // Whether only this machine reaches it.
 bool is_loopback(const Endpoint& endpoint);
 // PermissionDenied for what other machines can reach, if there are no keys.
 Result<void> check_exposure(const Endpoint& endpoint, bool has_keys);
-// What --allow-host takes: a name or an address without a port. InvalidArgument.
+// Checks a value of --allow-host: a name or an address without a port. InvalidArgument.
 Result<void> check_host_name(const std::string& host);
 
 // The head of a request, as far as it matters here.
@@ -100,15 +103,15 @@ struct Decision {
   service::PrincipalHandle key_holder = {};  // Null: the request has shown no known key.
 };
 
-// Where a server answers for its health.
+// A server answers for its health at these paths.
 inline constexpr std::size_t kHealthPathCount = 3;
 inline constexpr std::string_view kHealthPaths[kHealthPathCount] = {"/health", "/health/live",
                                                                     "/health/ready"};
 
-// What a server can do at a moment. Stalled: its engine stands.
+// Whether a server can take work at a moment. Stalled: its engine stands.
 enum class Readiness : std::uint8_t { Ready, Loading, Full, ShuttingDown, Stalled };
 
-// Who may come, besides this machine's own clients.
+// AccessRules say which clients the server accepts.
 struct AccessRules {
   const access::KeyHolder* keys = nullptr;      // Null: none are needed. Outlives the router.
   std::vector<std::string> allowed_hosts = {};  // That a Host header may name.
@@ -130,7 +133,7 @@ class HttpRouter {
   // takes requests, because a place may be free when the request gets to the engine.
   Decision decide(const HttpHead& head, Readiness readiness) const;
   bool has_keys() const { return gate_.has_keys(); }
-  // What the response to a page of an allowed origin has besides; empty for all others.
+  // Additional headers of the response to a page of an allowed origin; empty for any other page.
   HttpHeaders origin_headers(const HttpHead& head) const;
   static HttpAnswer refusal(std::uint32_t status, ErrorCode code, const std::string& message,
                             std::optional<std::uint64_t> retry_after_ms = std::nullopt);

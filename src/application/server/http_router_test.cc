@@ -64,7 +64,7 @@ TEST(HttpRouter, HealthAnswersAProbeByAnyNameAndByNone) {
     EXPECT_EQ(status_of(probe), 200u) << path;
     probe.method = "POST";
     EXPECT_EQ(status_of(probe), 405u) << path;
-    // Which of two hosts is meant is in doubt, and a page is not a probe.
+    // Two Host headers leave in doubt which one is meant, and a page is not a probe.
     HttpHead two = head("localhost", path);
     two.hosts.push_back("localhost");
     EXPECT_EQ(status_of(two), 400u) << path;

@@ -63,7 +63,7 @@ HttpAnswer full_refusal(const SocketLimits& limits) {
                              kFullRetryMs);
 }
 
-// Without keys nobody has shown one.
+// On a server without keys, no client has shown one.
 ConnectionTable::Key key_shown(const service::PrincipalHandle& holder) {
   if (holder == nullptr) return ConnectionTable::Key::None;
   return service::may(*holder, service::Right::Operate) ? ConnectionTable::Key::Operates
@@ -160,7 +160,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   std::uint64_t queued_charge_ = 0;
   std::uint64_t current_charge_ = 0;
   std::size_t discarded_bytes_ = 0;
-  // Of the body since the last 64 KiB: what came, and what of body_part_time_max is left of the waits.
+  // Bytes of the body since its last 64 KiB, and what is left of body_part_time_max for them.
   std::size_t body_bytes_ = 0;
   std::chrono::nanoseconds body_time_left_{};
   std::size_t written_bytes_ = kTimedBytes;  // Of the response, since write_timer_ was set.
@@ -292,8 +292,8 @@ void HttpSession::route(HttpHead head) {
   is_part_wanted_ = false;
   body_bytes_ = 0;
   body_time_left_ = host_.limits.body_part_time_max;
-  // What follows a body that is not read, or an upgrade that is refused, could be taken for a request
-  // that another client wrote.
+  // If a body is not read, or an upgrade is refused, the next bytes could be read as a request that
+  // another client wrote.
   may_keep_ = head_.keeps_alive && !head_.has_body && !head_.is_upgrade;
   const Decision decision = host_.router->decide(head_, host_.readiness(path_of(head_)));
   is_on_trial_ = !host_.connections->head_read(connection_->id, key_shown(decision.key_holder));
@@ -467,7 +467,7 @@ void HttpSession::give_part() {
   }
 }
 
-// What the client sent cannot be read on. A response that has begun can only be broken off.
+// The client's bytes cannot be read any further. A response that has begun can only be broken off.
 void HttpSession::fail(const HttpProblem& problem) {
   may_keep_ = false;
   if (response_) {
@@ -489,7 +489,7 @@ void HttpSession::answer(const HttpAnswer& answer, bool is_last) {
   for (const auto& [name, value] : answer.headers) lines += name + ": " + value + "\n";
   if (answer.status != 204) lines += std::string("Content-Type: ") + answer.content_type + "\n";
   lines += "Cache-Control: no-store\ncontent-length: " + std::to_string(answer.body.size()) + "\n";
-  // What this thread answers is over for the server at once, also if the client does not read the answer.
+  // A request that this thread answers is over at once, even if the client reads no answer.
   if (phase_ == Phase::Head) host_.connections->request_over(connection_->id);
   phase_ = Phase::Answered;
   read_timer_.cancel();

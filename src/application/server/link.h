@@ -34,20 +34,22 @@
 
 namespace quire::server {
 
-// What both threads know of one connection.
+// The state of one connection that both threads know.
 struct Connection {
   explicit Connection(ConnectionId number) : id(number) {}
 
   const ConnectionId id;
-  // Of a WebSocket; set before the engine hears of the connection, and then never changed. Null before.
+  // The caller of a WebSocket; null for another connection. It is set before the engine hears of
+  // the connection, and never changes after that.
   service::PrincipalHandle caller;
   // Charges of the frames that the socket has taken. Added to by the io thread.
   std::atomic<std::uint64_t> written_bytes{0};
   // Set by the engine when it wants to be woken once the socket takes more; reset by the io thread.
   std::atomic<bool> engine_waits{false};
 
-  // Of the io thread: for which tenant requests come, how many the engine has not answered yet, and whose they count
-  // as, which may be the tenant of the request before.
+  // The io thread alone uses these: the tenant of the next request, and how many requests the
+  // engine has not answered. They count as `pending_tenant`, which may be the tenant of an earlier
+  // request.
   control::TenantId tenant{};
   std::uint64_t pending_count = 0;
   control::TenantId pending_tenant{};
@@ -89,7 +91,7 @@ struct HttpBodyPart {
 
 struct MetricsRequest {};  // For the page of metrics; the answer is an HttpAnswer.
 
-struct Gone {};  // The last word of a connection; the engine answers with Forget.
+struct Gone {};  // A connection has ended; the engine answers with Forget.
 
 struct Inbound {
   ConnectionHandle connection;
@@ -99,7 +101,7 @@ struct Inbound {
   std::uint64_t bytes = 0;  // That count as pending.
 };
 
-// What a connection with a request to an endpoint gets: at most one HttpAsk that is not answered, and
+// A connection with a request to an endpoint gets at most one HttpAsk that is not answered. It gets
 // one response, which is an HttpAnswer, or a head, parts and an end.
 struct HttpAsk {};  // For the next part of the body.
 struct HttpResponseHead {
@@ -151,24 +153,24 @@ class Link {
   BoundedQueue<Outbound> frames;
   // Lets the io thread look at `frames`. Called by the engine thread; set before both run.
   std::function<void()> wake_io;
-  std::atomic<std::uint64_t> connection_count{0};  // Told by the io thread, as are
+  std::atomic<std::uint64_t> connection_count{0};  // Set by the io thread, as are
   std::array<std::atomic<std::uint64_t>, kShedReasonCount>
-      shed_counts{};                    // those closed for others.
+      shed_counts{};                    // those closed to make room.
   std::atomic<bool> is_loading{false};  // There is no engine yet: all work is refused.
-  std::atomic<bool> is_full{false};     // No launch would come in. Told by the engine thread.
-  // The keys of the server are of more than one tenant. Told by whoever replaces them.
+  std::atomic<bool> is_full{false};     // No launch would come in. Set by the engine thread.
+  // The keys of the server are of more than one tenant. Set by the thread that replaces them.
   std::atomic<bool> have_keys_several_tenants{false};
-  // The server knows more than one tenant, by keys or otherwise. Told by the engine thread.
+  // The server knows more than one tenant, by keys or otherwise. Set by the engine thread.
   std::atomic<bool> are_several_tenants{false};
   std::atomic<std::uint64_t> engine_turn_ns{0};  // When its loop began its last turn, on `clock`.
   const Clock* clock = nullptr;                  // Null: no engine is there yet.
-  // What clients may add to; any thread. Null: no model takes adapters.
+  // Clients may add to it; any thread. Null: no model takes adapters.
   control::AdapterCatalog* adapters = nullptr;
 
  private:
   static constexpr std::size_t kControlCountMax = 8;  // Drain and Broadcasts.
-  // Those with a place. As many as there are places were closed for these, and the engine has not forgotten them yet:
-  // they have a Gone and a Forget each, and no frames.
+  // The connections with a place. Up to connection_count_max more were closed to make room, and the
+  // engine has not forgotten them yet. Each of these has a Gone and a Forget, and no frames.
   static std::size_t connections(const SocketLimits& limits) {
     return limits.connection_count_max + limits.reserve_count_max;
   }

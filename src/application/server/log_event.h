@@ -22,7 +22,7 @@ using LogFields = std::vector<std::pair<const char*, LogValue>>;
 struct LogEvent {
   LogEvent(const char* event_name, Severity how, std::string for_people, LogFields all = {})
       : name(event_name), severity(how), text(std::move(for_people)), fields(std::move(all)) {}
-  // What has a text alone.
+  // A notice has a text alone.
   LogEvent(std::string for_people) : text(std::move(for_people)) {}
   LogEvent(const char* for_people) : text(for_people) {}
 

@@ -26,14 +26,14 @@
 namespace quire::server {
 
 inline constexpr std::size_t kLogQueueBytesMax = default_of<ServerLimit::LogQueueBytesMax>();
-inline constexpr std::size_t kLogLineOverheadBytes = 64;  // Of an entry, besides its text.
+inline constexpr std::size_t kLogLineOverheadBytes = 64;  // Of an entry without its text.
 
-// What a file took of the bytes that front() gave, and the errno that it refused the rest with, if any.
+// How many of the bytes of front() a file took, and the errno with which it refused the rest, or 0.
 struct LogWritten {
   std::size_t bytes = 0;
   int error = 0;
 };
-// What the writer does next.
+// The writer's next step.
 enum class LogNext : std::uint8_t { Write, Wait, Retry };
 
 class LogQueue {

@@ -24,7 +24,7 @@ class MetricsText {
   void family(const char* name, const char* type, const char* help);
   void sample(Labels labels, std::uint64_t value);
   void sample(Labels labels, double value);
-  // Of nanoseconds, in seconds, without a rounding error.
+  // A sample of nanoseconds, written in seconds without a rounding error.
   void seconds(Labels labels, std::uint64_t ns);
 
   // A family of one sample.

@@ -1,7 +1,7 @@
 #pragma once
-// ParkedRequests are requests of clients that wait for a program to be compiled: the upload itself, and launches behind
-// it. They are bounded in number and in bytes of arguments, and each tenant has its share
-// (control/api/tenant_shares.h).
+// ParkedRequests are requests of clients that wait for a program to be compiled: the upload itself,
+// and launches after it. Their number and the bytes of their arguments are limited, and each tenant
+// has its share (control/api/tenant_shares.h).
 //
 // Thread   engine thread only.
 // Errors   Unavailable names the limit and what the tenant has of its share.

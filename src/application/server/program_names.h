@@ -4,8 +4,9 @@
 // PROGRAMs of the command line stays; any other one may be given to another program.
 //
 // Thread   engine thread only.
-// Errors   do not tell a tenant of the names and programs of another one.
-// Bound    ServiceLimits::program_name_count_max for all names; a tenant has as many as it leaves for others.
+// Errors   do not reveal the names and programs of one tenant to another.
+// Bound    ServiceLimits::program_name_count_max for all names. A tenant has at most as many as it
+//          leaves for the other tenants.
 #include <cstdint>
 #include <map>
 #include <set>

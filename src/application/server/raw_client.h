@@ -75,7 +75,7 @@ class RawClient {
     pollfd polled{descriptor_, POLLIN, 0};
     return descriptor_ < 0 || poll(&polled, 1, 0) > 0;
   }
-  // What is there, once anything is. False once the server has closed.
+  // Reads the bytes that have come, once there are any. False once the server has closed.
   bool read_more() {
     pollfd polled{descriptor_, POLLIN, 0};
     if (descriptor_ < 0 || poll(&polled, 1, kPatienceMs) <= 0) return false;
@@ -202,7 +202,7 @@ class RawClient {
     }
     return std::nullopt;
   }
-  // Of the close frame that next() met; 0: none.
+  // The code of the close frame that next() met; 0: none.
   int close_code() const { return close_code_; }
 
   // The reply to a request that this sends; events before it are kept in `events`.

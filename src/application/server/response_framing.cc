@@ -74,7 +74,7 @@ std::string ResponseFraming::head(std::string_view lines, const HttpHeaders& mor
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     const std::string_view name = line.substr(0, line.find(':'));
-    // What the server says of origins holds, whatever the program says.
+    // The server's headers about origins replace those of the program, except Vary.
     const bool is_replaced = std::any_of(more.begin(), more.end(), [&](const auto& each) {
       return has_line(line,
                       [&] {

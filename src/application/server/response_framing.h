@@ -11,8 +11,8 @@
 
 namespace quire::server {
 
-// What a client may give as an x-request-id: 1 to 128 letters, digits and marks that no log or header
-// takes for its own.
+// A client may give an x-request-id of 1 to 128 letters, digits and marks that no log or header
+// uses for itself.
 bool is_request_id(std::string_view text);
 
 class ResponseFraming {

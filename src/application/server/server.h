@@ -35,7 +35,7 @@ struct ServerOptions {
   std::optional<TlsFiles> tls = {};
 };
 
-// What main() builds and passes in; all of it outlives the server.
+// main() builds these parts and passes them in. All of them outlive the server.
 struct ServerParts {
   lifecycle::InstanceManager& manager;
   lifecycle::EngineLoop& loop;

@@ -304,7 +304,7 @@ TEST(ServerWithKeys, OnlyAnOperatorGetsInAboveTheLimit) {
   EXPECT_GE(as<wire::StatusReply>(reply)->connection_count, 4u);
 }
 
-// Else each launch tells how many others there were since the last one.
+// If the numbers counted up, each launch would reveal how many came since the tenant's last one.
 TEST(ServerWithKeys, NumbersOfInstancesTellNothingOfLaunchesOfOtherTenants) {
   Keys keys;
   const std::string alices = keys.add("alice", 3, kClient);

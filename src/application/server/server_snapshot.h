@@ -1,6 +1,6 @@
 #pragma once
-// What a server says of itself at one moment. A client's status and the page of metrics are both made
-// of it, so they agree. Plain values.
+// ServerSnapshot is the state of a server at one moment. A client's status and the page of metrics
+// are both made of it, so they agree. Plain values.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -267,7 +267,7 @@ TEST(Server, AFileThatNobodyReadsIsNotTakenForEver) {
   const std::uint64_t instance = launch(client, "stubborn").instance;
   const std::string part(600, 'x');
   EXPECT_TRUE(is_done(client.ask(file_part(instance, 6000, 0, part))));
-  // The second fills the inbox: its reply waits for room, and a third is told to wait too.
+  // The second part fills the inbox, so its reply waits for room. A third one is to be sent again.
   client.send({1001, file_part(instance, 6000, 600, part)});
   const auto refused = client.ask(file_part(instance, 6000, 1200, part));
   ASSERT_NE(as<wire::Failure>(refused), nullptr);
@@ -285,7 +285,7 @@ TEST(Server, AProgramThatDoesNotCompileIsToldAtTheUpload) {
   EXPECT_EQ(refusal(reply), "invalid-argument: no fake program is named so");
   EXPECT_EQ(refusal(client.ask(wire::Launch{by_digest(name), {}, {}, false})).substr(0, 10),
             "not-found:");
-  // Pipelined behind the upload, the launch waits for the compiler and gets its words.
+  // A launch that is pipelined after the upload waits for the compiler, and also fails.
   const std::string other = "no such program either";
   client.send({1001, wire::Upload{sha256(bytes_of(other)), other.size(), 0, other}});
   client.send({1002, wire::Launch{by_digest(other), {}, {}, false}});
@@ -314,12 +314,12 @@ TEST(Server, LaunchesThatWaitForTheCompilerAreBoundedInBytes) {
   EXPECT_NE(as<wire::InstanceReply>(client.ask(large)), nullptr) << "the room is there again";
 }
 
-// A program chooses the names of its functions, which the message of its trap tells.
+// A program chooses the names of its functions, and the message of its trap contains them.
 TEST(Server, WhateverAProgramEndsWithItsClientCanRead) {
   RunningServer server;
   const std::string ends[] = {std::string(20'000, '\x01'), std::string(20'000, '"'),
                               std::string(20'000, '\n'), "x" + std::string(20'000, '\xc3'), ""};
-  std::string letters = "x";  // Cut behind 16 KiB, the last one would be half.
+  std::string letters = "x";  // Cut after 16 KiB, the last one would be half.
   while (letters.size() < 20'000) letters += "\xc3\xa9";
   for (std::string end : ends) {
     if (end.empty()) end = letters;
@@ -511,7 +511,7 @@ TEST(Server, LastWordsThatNobodyFetchesAreForgotten) {
 TEST(Server, AnInstanceWhoseClientIsGoneIsToldThenStopped) {
   RunningServer server(quick_options());
   RawClient client = server.connect();
-  launch(client, "echo");      // Ends by itself when it is told.
+  launch(client, "echo");      // Ends by itself without a client.
   launch(client, "stubborn");  // Is stopped.
   client.reset();
   server.status_when([](const wire::StatusReply& status) { return status.instance_count == 0; });

@@ -67,8 +67,8 @@ class EchoGuest final : public TalkingGuest {
   std::int64_t future_ = 0;
 };
 
-// Says as much as it may, in messages that begin with their number, for ever; `refused` counts what
-// was too much.
+// Says as much as it may, forever, in messages that begin with their number. `refused` counts the
+// messages that were too much.
 class FloodGuest final : public TalkingGuest {
  public:
   FloodGuest(std::atomic<std::uint64_t>& sent, std::atomic<std::uint64_t>& refused,
@@ -284,7 +284,7 @@ class RunningServer {
     return served_.events;
   }
 
-  // What the server says of itself, through a client of its own.
+  // The status of the server, through a client of its own.
   wire::StatusReply status() const {
     RawClient client = connect();
     const std::optional<wire::ReplyBody> reply = client.ask(wire::Status{});
@@ -330,7 +330,7 @@ inline bool is_done(const std::optional<wire::ReplyBody>& reply) {
   return as<wire::Done>(reply) != nullptr;
 }
 
-// The reply; a failure of the test, and nobody, where it is refused.
+// The reply to a launch. A refusal fails the test, and gives an empty reply.
 inline wire::InstanceReply launch(RawClient& client, std::string program,
                                   std::vector<std::string> arguments = {},
                                   bool is_detached = false) {

@@ -1,10 +1,11 @@
 #pragma once
-// ServiceManager tells systemd how the server is, as sd_notify(3) does, with a datagram to $NOTIFY_SOCKET.
+// ServiceManager reports the state of the server to systemd, as sd_notify(3) does, with a datagram
+// to $NOTIFY_SOCKET.
 //
 // Owns     a socket.
 // Thread   any.
-// Errors   InvalidArgument for a name that is no address, Io when the kernel refuses. A datagram that is not
-//          taken within kNotifyTimeMax is an Io.
+// Errors   InvalidArgument for an invalid address, Io when the kernel refuses. A datagram that is
+//          not taken within kNotifyTimeMax is an Io.
 #include <chrono>
 #include <cstdint>
 #include <optional>

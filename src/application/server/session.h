@@ -4,7 +4,7 @@
 //
 // Owns     its socket, buffers and timers.
 // Thread   io thread only.
-// Errors   of the socket or the client end the session; closed() tells the host.
+// Errors   of the socket or the client end the session, which calls SessionHost::closed().
 // <utility> goes first: Asio 1.18 uses std::exchange without including it.
 #include <utility>
 
@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kFullRetryMs = 1'000;  // After which a full serv
 class Session;
 using SessionHandle = std::shared_ptr<Session>;
 
-// What all sessions of a server share, and what they ask of it.
+// SessionHost is what all sessions of a server share, and what they ask of it.
 class SessionHost {
  public:
   SessionHost(const SocketLimits& given, Link& to)
@@ -63,8 +63,8 @@ class SessionHost {
     return pending_counts.count_of(tenant) < pending_counts.share_of(tenant, kBeyond) &&
            pending_bytes.count_of(tenant) < pending_bytes.share_of(tenant, kBeyond);
   }
-  // What all connections share is divided if the server knows more than one tenant. To be called before the answer
-  // matters: tenants come with keys, and by programs that were launched.
+  // Divides what all connections share if the server knows more than one tenant. To be called
+  // before the answer matters: tenants come with keys, and by programs that were launched.
   void share_among_tenants() {
     const bool are_several = link.are_several_tenants.load(std::memory_order_relaxed);
     uploads.set_several(are_several);
@@ -75,10 +75,11 @@ class SessionHost {
 
   const SocketLimits limits;
   Link& link;
-  // Ids of requests whose clients give none. Known to nobody before, so that no two are one.
+  // An id for a request whose client gives none. It is random, so that no two requests share one.
   virtual std::string new_request_id() = 0;
 
-  // What a request of this path, without a query, hears. One that asks for the health also asks the engine's pulse.
+  // The readiness for a request of this path, without a query. A request for the health also asks
+  // the engine's pulse.
   Readiness readiness(std::string_view path) {
     if (link.is_loading.load()) return Readiness::Loading;
     if (is_stalled(path)) return Readiness::Stalled;
@@ -100,7 +101,7 @@ class SessionHost {
   std::optional<ConnectionTable> connections;  // Likewise. Sessions report to it what they do.
   boost::asio::ssl::context* tls = nullptr;    // Null: none.
   bool is_shutting_down = false;
-  // Of what all connections share.
+  // All connections share these limits.
   SharedBytes uploads;
   SharedBytes partial_frames;            // Large ones that are not complete.
   control::TenantShares pending_counts;  // Requests whose answers have not come back,

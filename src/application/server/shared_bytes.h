@@ -1,12 +1,13 @@
 #pragma once
-// SharedBytes bounds what the server keeps of things that have come only in part: programs that are uploaded, frames
-// of which the end is missing. All connections share the bound, and each tenant has its share of it
-// (control/api/tenant_shares.h). Bytes are charged as they come, so that what was only announced takes nothing from
-// anybody.
+// SharedBytes limits what the server keeps of things that have come only in part: programs that are
+// uploaded, and frames whose end is missing. All connections share the limit, and each tenant has
+// its share of it (control/api/tenant_shares.h). Bytes are charged as they come, so that what was
+// only announced takes no room.
 //
-// Where more do not fit, a holder gives way: of the tenant that holds the most, if that is another one that would
-// still hold more than this one will; else of the own tenant, if it has got nothing for a while. It is the holder that
-// has got nothing for longest. A tenant that is beyond the share that the operator gave it takes nothing from others.
+// If more do not fit, a holder of one tenant gives way: the one that has got nothing for longest.
+// The tenant is the one that holds the most, if that is another one and holds more than the asking
+// tenant will. Else it is the asking tenant, and its holder gives way only if it has got nothing
+// for own_idle_time_max. A tenant beyond its share from the operator takes nothing from another.
 //
 // Thread   io thread only. Reads no clock.
 //
@@ -33,7 +34,7 @@ class SharedBytes {
     std::chrono::milliseconds own_idle_time_max{};
   };
 
-  // What one connection holds. It gives its bytes back when it ends.
+  // Holder is what one connection holds. It gives its bytes back when it ends.
   class Holder {
    public:
     Holder(SharedBytes& all, control::TenantId tenant) : all_(all), tenant_(tenant) {}
@@ -44,7 +45,7 @@ class SharedBytes {
     std::uint64_t held_bytes() const { return bytes_; }
 
    protected:
-    // False: they do not fit, though all gave way who must. What is held stays.
+    // False: they do not fit, although every holder that must give way did. What is held stays.
     bool take(std::uint64_t bytes, Time now) { return all_.take(*this, bytes, now); }
     void give_all() { all_.give_all(*this); }
     // So many the tenant holds in all.
@@ -78,11 +79,11 @@ class SharedBytes {
   void verify() const;
 
  private:
-  using Order = std::list<Holder*>;  // Who has got nothing for longest comes first.
+  using Order = std::list<Holder*>;  // The one that has got nothing for longest comes first.
 
   bool take(Holder& holder, std::uint64_t bytes, Time now);
   void give_all(Holder& holder);
-  // Who gives way so that the holder's tenant may have `wanted` in all; null: nobody.
+  // The one that gives way so that the tenant of `holder` may have `wanted` in all; null: none.
   Holder* who_gives_way(const Holder& holder, std::uint64_t wanted, Time now) const;
 
   const Limits limits_;

@@ -102,8 +102,9 @@ TEST(SharedBytes, AHolderThatEndsGivesItsBytesBack) {
   test.all.verify();
 }
 
-// Seeded takes and returns. A tenant that holds less than a half of what it leaves to the others, and less than each of
-// them, always gets more; nobody gives way to one that will hold more than it.
+// Seeded takes and returns. A tenant that stays within its share always gets more, and no holder
+// gives way for it. A holder gives way to another tenant only if that holds less afterward than the
+// largest one held before.
 TEST(SharedBytesPrograms, AreFairToWhoeverHoldsLittle) {
   for (const std::uint64_t seed : campaign_seeds(500)) {
     SCOPED_TRACE(seed);

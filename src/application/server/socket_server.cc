@@ -201,7 +201,8 @@ void SocketServer::Implementation::close_all() {
   });
 }
 
-// What asks for the server's health still gets an answer until the end; the router refuses the rest.
+// The server accepts connections until its end, because a request for its health still gets an
+// answer. The router refuses the rest.
 void SocketServer::Implementation::stop_accepting() {
   ErrorCodeOf ignored;
   acceptor_.close(ignored);
@@ -216,7 +217,7 @@ void SocketServer::Implementation::accept() {
       accept();
       return;
     }
-    // Too many files, most likely; those who wait are taken in when some were closed.
+    // Most likely too many files are open. Clients that wait are accepted once some were closed.
     if (!std::exchange(has_told_accept_error_, true)) {
       tell_({"accept_failed",
              Severity::Error,

@@ -21,7 +21,7 @@
 
 namespace quire::server {
 
-// What the server answers besides its own pages.
+// HttpRoutes says what the server answers in addition to its own pages, and to which clients.
 struct HttpRoutes {
   EndpointTable endpoints = {};
   std::vector<std::string> allowed_origins = {};
@@ -44,7 +44,7 @@ class SocketServer {
   const Endpoint& endpoint() const;  // With the port that was given for port 0.
   // The listening socket once more, for a server that takes its place.
   Result<Descriptor> listener() const;
-  // Any thread. The keys are others now: WebSockets whose key is gone are closed.
+  // Any thread. The keys have changed: WebSockets whose key is gone are closed.
   void keys_changed();
   // Any thread; requires `HttpRoutes::tls`, which new connections then get from `tls`.
   void replace_certificate(std::unique_ptr<TlsContext> tls);

@@ -1,4 +1,4 @@
-// What clients do wrong, or not at all, over real sockets on loopback.
+// Clients do something wrong, or nothing at all, over real sockets on loopback.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -47,7 +47,7 @@ TEST(Sockets, AConnectionCarriesRequestsOneAfterAnotherAndThenAWebSocket) {
   RunningServer server;
   const std::string health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
   const std::string last = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-  // Also if they come before the first was answered, and if one of them is refused.
+  // The requests come before the first is answered, and one of them is refused.
   const std::string missing = "GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n";
   const std::string answers = RawClient(server.port()).http(health + missing + health + last);
   EXPECT_EQ(count_of(answers, "HTTP/1.1 200 OK\r\n"), 3u) << answers;
@@ -59,7 +59,7 @@ TEST(Sockets, AConnectionCarriesRequestsOneAfterAnotherAndThenAWebSocket) {
   EXPECT_TRUE(client.open());
 }
 
-// What follows a body that the server does not read would be taken for a request.
+// The bytes after a body that the server does not read could be read as a request.
 TEST(Sockets, NothingIsReadAfterARequestWhoseEndIsNotKnown) {
   RunningServer server;
   const std::string next = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -126,7 +126,7 @@ TEST(Sockets, WhatIsNoHttpIsToldSoOrClosed) {
   EXPECT_TRUE(RawClient(server.port()).http("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
   EXPECT_TRUE(get(server.port(), "/", "localhost", "X: " + std::string(20'000, 'x') + "\r\n")
                   .starts_with("HTTP/1.1 431 "));
-  // Who never ends his header is closed in time.
+  // A connection whose header never ends is closed in time.
   EXPECT_EQ(RawClient(server.port()).http("GET / HTTP/1.1\r\nHost: loc"), "");
   EXPECT_EQ(RawClient(server.port()).http(""), "");
   EXPECT_TRUE(
@@ -256,7 +256,7 @@ TEST(Sockets, WhoDoesNotAnswerPingsIsGone) {
   }
 }
 
-// A client that reads nothing: its guest is told, and the server does not grow.
+// A client reads nothing: its guest is refused, and the server does not grow.
 TEST(Sockets, ASlowReaderStopsItsGuestAndNotTheServer) {
   RunningServer server;
   RawClient slow(server.port(), 4096);
@@ -282,8 +282,8 @@ TEST(Sockets, ASlowReaderStopsItsGuestAndNotTheServer) {
   }
 }
 
-// The engine charges a small message less than a reply takes: the most of them that may wait are no
-// reason not to read.
+// The engine charges a small message less than a reply takes. Even while as many of them wait as
+// may, the server reads the client.
 TEST(Sockets, AClientIsHeardBesideAFloodOfSmallMessages) {
   RunningServer server;
   ServedEngine& served = server.served();

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kStages[] = {"queued", "ready", "background", "parked", "ended"};
 static_assert(static_cast<int>(lifecycle::Stage::Ended) + 1 == std::size(kStages));
 
-// The largest count on the wire. Nobody can reach a limit above it, so such a limit is left out.
+// The largest count on the wire. No count can reach a limit above it, so such a limit is left out.
 constexpr std::uint64_t kCountMax = (std::uint64_t{1} << 53) - 1;
 
 service::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {

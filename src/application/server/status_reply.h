@@ -9,7 +9,7 @@ namespace quire::server {
 // alone.
 service::Status status_of(const ServerSnapshot& snapshot);
 
-// Of one tenant: what its own clients may see.
+// The detail of `usage` alone. If that is of one tenant, the tenant's clients may see all of it.
 service::StatusDetail detail_of(const lifecycle::Usage& usage);
 // The counts of that tenant.
 service::Status status_about(const lifecycle::Usage& usage);

@@ -11,7 +11,8 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 
-// Of TLS 1.2: with forward secrecy, and authenticated (RFC 9325, 4.2). TLS 1.3 has no others.
+// The ciphers of TLS 1.2 with forward secrecy and authentication (RFC 9325, 4.2). TLS 1.3 has only
+// such ciphers.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 using ErrorCodeOf = boost::system::error_code;
 

@@ -48,7 +48,7 @@ Result<void> UploadBuffer::append(std::span<const std::byte> bytes, Time now) {
   return {};
 }
 
-// Of a part that does not continue.
+// The refusal of a part that does not continue the upload.
 Error UploadBuffer::refusal(const wire::Upload& part) const {
   if (gave_way_ && part.offset != 0) {
     return Error(

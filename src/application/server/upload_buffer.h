@@ -3,7 +3,7 @@
 // in order, and hashes them as they come.
 //
 // Owns     the bytes that have come, charged to the tenant's share of what all connections may hold (shared_bytes.h).
-//          It may have to give way to others.
+//          It may have to give way to another one.
 // Thread   io thread only.
 // Errors   InvalidArgument for a part that does not continue, or bytes of another digest; TooLarge
 //          for one over the limit; QuotaExceeded when the tenant's share is used up.

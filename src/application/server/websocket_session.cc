@@ -79,7 +79,7 @@ class WebSocketSession final : public Session,
   struct Item {
     wire::ServerFrame frame;
     std::uint64_t charge = 0;
-    // Of what the client asked for: an event, which the engine charges, came by itself.
+    // The bytes of a reply. An event, which the engine charges, is not one: no client asked for it.
     std::uint64_t reply_bytes() const {
       const bool is_event = charge != 0 && !std::holds_alternative<wire::Reply>(frame);
       return is_event ? 0 : std::max(charge, kOwnFrameBytes);
@@ -187,7 +187,7 @@ void WebSocketSession::opened(ErrorCodeOf error) {
 
 // ---- Reading.
 
-// Events do not count: they have a bound of their own, and a client must be heard beside a flood.
+// Events do not count. They have a limit of their own, and a flood must not silence its client.
 bool WebSocketSession::must_pause() const {
   const SocketLimits& limits = host_.limits;
   return pending_count_ >= limits.pending_request_count_max ||
@@ -198,8 +198,8 @@ bool WebSocketSession::must_pause() const {
 void WebSocketSession::read() {
   if (must_pause()) {
     is_paused_ = true;
-    // While nothing is read, silence says nothing of the client. Behind the ping at its half, to
-    // which no answer would be seen, Beast waits for the other half.
+    // While nothing is read, silence says nothing of the client. Beast sends a ping at half of the
+    // time, and waits for the other half, although the server would not see the answer.
     set_idle_time(2 * host_.limits.stalled_time_max);
     if (!std::exchange(is_listed_, true)) host_.pause(me());
     return;
@@ -215,7 +215,7 @@ void WebSocketSession::read_again() {
   read();
 }
 
-// From the next time on that Beast's timer is set, which was at most half of the idle time ago.
+// The new time holds once Beast sets its timer again, within half of the old idle time.
 void WebSocketSession::set_idle_time(std::chrono::milliseconds time_max) {
   websocket::stream_base::timeout timeouts;
   stream_.get_option(timeouts);
@@ -370,13 +370,13 @@ void WebSocketSession::write_next() {
                       [self = me()](ErrorCodeOf error, std::size_t) { self->written(error); });
 }
 
-// Frames that wait for one another leave in one packet, behind which the peer wakes up once: the
-// kernel keeps what is written until the last of them is.
+// Frames that wait for one another leave in one packet, so the peer wakes up once. The kernel keeps
+// what is written until the last frame is.
 void WebSocketSession::hold_back(bool is_held) {
   if (std::exchange(is_held_back_, is_held) == is_held) return;
   held_back_count_ = 0;
   const int value = is_held ? 1 : 0;
-  // Where it fails they leave in a packet each.
+  // If it fails, each frame leaves in a packet of its own.
   (void)setsockopt(beast::get_lowest_layer(stream_).socket().native_handle(), IPPROTO_TCP, TCP_CORK,
                    &value, sizeof value);
 }

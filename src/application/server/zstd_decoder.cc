@@ -8,8 +8,9 @@
 namespace quire::server {
 namespace {
 
-// Of the four bytes with which a frame and a frame to be skipped begin. The library may also read the formats from
-// before version 0.8, which RFC 8878 does not have and whose windows it does not limit. They begin otherwise.
+// The first of the four bytes with which a frame, and a frame to be skipped, begin. The library may
+// also read the formats from before version 0.8, which RFC 8878 does not have and whose windows the
+// library does not limit. They begin otherwise.
 constexpr unsigned char kFrameStart = 0x28;
 constexpr unsigned char kSkippedStart = 0x50;  // To 0x5f.
 

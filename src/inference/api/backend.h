@@ -3,7 +3,7 @@
 //
 // Thread   submit() from the engine thread; completions arrive on the device's thread (or inside
 //          submit(), for a device that has none), in the order of submission.
-// Owns     the bytes of all pages and of all kept embedding vectors. Nobody else touches them.
+// Owns     the bytes of all pages and of all kept embedding vectors. No other part touches them.
 #include <cstdint>
 #include <string>
 

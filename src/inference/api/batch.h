@@ -11,10 +11,11 @@
 // numbering. `visible` has a bit for each slot of the page that may be attended to: written (also
 // by this batch) and not masked in this view.
 //
-// Visibility. Row r of a forward pass sees a slot s when s is visible in the table,
-// s < visible_slot_end, and the key's position is smaller than the row's, or equal and s <= the
-// row's own slot (for a row that writes nothing: s < visible_slot_end). An explicit mask replaces
-// the rule about positions: bit [row][s] alone then decides among visible slots.
+// Visibility. Row r of a forward pass sees a slot s if s is visible in the table,
+// s < visible_slot_end, and the rule about positions allows it. The rule allows a key with a
+// smaller position than the row's. It also allows an equal position if s <= the row's own slot, or
+// if the row writes nothing. An explicit mask replaces the rule: bit [row][s] alone then decides
+// among visible slots.
 //
 // Order within one batch:
 //   1. table changes;
@@ -58,23 +59,23 @@ struct TableChange {
 // when that means something). A batch loads a page at most once.
 //
 // A load with another number of bytes than BackendCapabilities::page_bytes is refused
-// (InvalidArgument). Any other bytes are believed: checksums are checked by who kept them. After a
-// failed load nobody knows what the page holds. Copies, passes and saves of the batch that read it
-// run all the same, and succeed: whoever made the batch discards what they gave.
+// (InvalidArgument). The backend does not check the bytes: the tier that kept them checks their
+// checksum. After a failed load the content of the page is undefined. Copies, passes and saves of
+// the batch that read it still run and succeed, and the maker of the batch discards their results.
 struct PageLoad {
   PageId page{};
   PageBytes bytes{};
 };
 
-// Asks for the bytes of a page. `slots` has a bit for each slot that was written and is wanted. The
-// others' keys, values and positions come as zeros: a recycled page still holds what its last user
-// wrote, which is nobody else's to keep, and so equal content gives equal bytes. A save gives what
-// lies in the page, also where the pass that was to write it failed.
+// Asks for the bytes of a page. `slots` has a bit for each slot that was written and is wanted. All
+// other slots have zeros as keys, values and positions, for two reasons: a recycled page still
+// holds what its last user wrote, which must not be kept, and equal content gives equal bytes. A
+// save gives what lies in the page, even if the pass that was to write it failed.
 //
-// The bytes are written into `memory` where it is given (InvalidArgument where that has another
-// number of bytes than BackendCapabilities::page_bytes), and into new memory where it is empty. New
-// memory can cost several times the copy, because it faults in piece by piece while the device
-// waits: who saves often keeps buffers and gives them.
+// The bytes are written into `memory` if it is given, and into new memory if it is empty. A
+// `memory` with another number of bytes than BackendCapabilities::page_bytes is an error
+// (InvalidArgument). New memory can cost several times the copy, because it faults in piece by
+// piece while the device waits. A tier that saves often therefore keeps buffers and gives them.
 struct PageSave {
   PageId page{};
   std::uint32_t slots = kAllSlots;
@@ -129,8 +130,8 @@ enum class DistributionKind : std::uint8_t {
   Draw,      // One token, drawn by a rule, and its probability.
 };
 
-// What Draw goes by: quire/draw_arithmetic.h does it, for programs too. A rule that leaves logits
-// alone draws from the probabilities that TopK gives, under the same mask.
+// The options of Draw. quire/draw_arithmetic.h does the draw, also for programs. A rule that leaves
+// logits alone draws from the probabilities that TopK gives, under the same mask.
 struct DrawOptions {
   std::shared_ptr<const DrawRule> rule{};  // Never null.
   double random = 0.0;  // In [0, 1): which token it becomes is decided by this number alone.
@@ -160,9 +161,9 @@ struct DistributionRequest {
   std::vector<TokenId> tokens{};  // Of Logprobs.
   DrawOptions draw{};             // Of Draw.
   TokenMask mask{};               // Of TopK and Draw.
-  // Of Draw, instead of `mask`: masks that another thread fills, and which of their places this is.
-  // Where they are not ready when the token is to be drawn, the draw is deferred; where they end
-  // before the place, nothing is drawn.
+  // Draw can have masks that another thread fills, instead of `mask`, and its place in them. If
+  // they are not ready when the token is to be drawn, the draw is deferred. If they end before the
+  // place, nothing is drawn.
   std::shared_ptr<const DrawMasks> masks{};
   std::uint32_t place = 0;
 };
@@ -174,8 +175,8 @@ struct Batch {
   std::vector<PageLoad> loads{};
   std::vector<PageCopy> copies{};
   std::vector<Row> rows{};
-  // What rows name. A set may be there several times, or be named by no row. Needs a backend whose
-  // BackendCapabilities::adapters is true.
+  // The sets that rows name. A set may be there several times, or be named by no row. Sets need a
+  // backend whose BackendCapabilities::adapters is true.
   std::vector<AdapterSet> adapter_sets{};
   std::vector<ForwardPass> passes{};  // Cover `rows` in order, without gaps.
   std::vector<DistributionRequest> distributions{};

@@ -1,7 +1,7 @@
 #pragma once
 // DrawMasks are the tokens that may be drawn at the places of one draw, one place after another. A
-// thread computes them while the device works on the rows before, so a batch can carry masks that
-// are not there yet: what is drawn from such is deferred, and nobody waits.
+// thread computes them while the device works on the rows before. A batch can therefore carry masks
+// that are not ready. A draw from such masks is deferred, and no thread waits.
 //
 // Thread   made by one thread, filled and published by a second; any may read once is_ready().
 #include <atomic>
@@ -22,7 +22,7 @@ class DrawMasks {
     bool is_forced = false;            // It allows one token, which uses no random number.
     std::uint32_t random_index = 0;    // Into randoms(), where it is not forced.
   };
-  // Why nothing can be drawn behind the last place.
+  // Why nothing can be drawn after the last place.
   enum class End : std::uint8_t { Open, Complete, NoneAllowed };
   struct Filled {
     std::vector<Place> places;
@@ -31,8 +31,8 @@ class DrawMasks {
     std::optional<Error> error;       // Then there are no places.
   };
 
-  // `randoms`: those of the draw, for the places that are not forced, in their order; empty: each
-  // request brings its own.
+  // `randoms` are the random numbers of the draw, for the places that are not forced, in order. If
+  // they are empty, each request brings its own.
   explicit DrawMasks(std::vector<double> randoms) : randoms_(std::move(randoms)) {}
 
   void publish(Filled filled) {

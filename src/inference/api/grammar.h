@@ -29,7 +29,8 @@ struct GrammarLimits {
   std::size_t source_bytes_max = std::size_t{256} << 10;
   std::size_t grammar_bytes_max = std::size_t{64} << 20;
   std::size_t matcher_bytes_max = std::size_t{64} << 20;
-  // Of time that its thread computes; and a compilation ends when it has taken ten times as long.
+  // Time that the thread of a compilation computes. A compilation also ends with Timeout after ten
+  // times as long by the clock.
   std::uint64_t compile_us_max = 1'000'000;
   std::uint64_t mask_us_max = 20'000;  // Of any call of a matcher; time that its thread computes.
   std::size_t text_bytes_max = std::size_t{1}
@@ -76,10 +77,11 @@ class Grammar {
  public:
   virtual ~Grammar() = default;
   virtual Result<std::unique_ptr<Matcher>> matcher() const = 0;  // It has accepted nothing.
-  // Whether `text` is a whole text of the grammar, whoever wrote it. Of a JSON schema: whether it is an
-  // instance of the schema itself, with its members in any order, and any blanks, escapes and spellings of
-  // numbers. TooLarge, Timeout: beyond GrammarLimits, or nested too deep; the grammar stays as it was.
-  // Waits for no matcher, and no matcher waits for it.
+  // Whether `text` is a whole text of the grammar, even if no matcher allowed its tokens. A text
+  // fits a JSON schema if it is an instance of the schema itself, with its members in any order,
+  // and any blanks, escapes and spellings of numbers. TooLarge or Timeout if the text is beyond
+  // GrammarLimits or nested too deep. The grammar stays as it was. This call waits for no matcher,
+  // and no matcher waits for it.
   virtual Result<bool> fits(std::string_view text) const = 0;
   virtual std::size_t memory_bytes() const = 0;  // Once compiled, without matchers.
 };

@@ -6,7 +6,8 @@
 // are one load, and a page can be moved to another tier as one piece.
 //
 // Q8 has keys [head_dim / 4][page_size][4], so that an instruction multiplies four dimensions of a
-// slot and adds them up, then the F32 scales of the keys [page_size] and of the values [page_size].
+// slot and adds them up. The scales are F32: those of the keys [page_size], then those of the
+// values [page_size].
 // scalar/kv_quantised.h says what the codes are.
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,8 @@ struct KvLayout {
   std::uint32_t page_size = 16;
   KvFormat format = KvFormat::F16;
 
-  // Of one kv head in one page: its keys, its values, and the scales of both, which only Q8 has.
+  // Bytes of one kv head in one page: its keys, its values, and the scales of both. Only Q8 has
+  // scales.
   std::size_t key_bytes() const { return std::size_t{head_dim} * page_size * number_bytes(); }
   std::size_t value_bytes() const { return std::size_t{page_size} * head_dim * number_bytes(); }
   std::size_t scale_bytes() const {
@@ -30,9 +32,9 @@ struct KvLayout {
   }
   std::size_t head_bytes() const { return key_bytes() + value_bytes() + scale_bytes(); }
   std::size_t page_bytes() const { return head_bytes() * kv_head_count * layer_count; }
-  // Of one slot, over all layers.
+  // Bytes of one slot, over all layers.
   std::size_t token_bytes() const { return page_bytes() / page_size; }
-  // Of a page in another tier: its keys and values, then its positions [page_size].
+  // Bytes of a page in another tier: its keys and values, then its positions [page_size].
   std::size_t transfer_bytes() const {
     return page_bytes() + std::size_t{page_size} * sizeof(std::uint32_t);
   }
@@ -57,7 +59,7 @@ struct KvLayout {
     return key_scale_offset(page_size + slot);
   }
 
-  // Of one number of a key or a value.
+  // Bytes of one number of a key or a value.
   std::size_t number_bytes() const {
     return format == KvFormat::F32 ? 4 : format == KvFormat::Q8 ? 1 : 2;
   }

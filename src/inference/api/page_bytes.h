@@ -1,14 +1,15 @@
 #pragma once
 // PageBytes: what one page holds, on its way between the device and another tier.
 //
-// What the bytes are. For every slot of the page the keys and values of all layers, in the layout
-// and number format in which the backend stores them, and behind them whatever else the backend
-// keeps for each slot (its position), in this machine's byte order. Their number is
-// BackendCapabilities::page_bytes, the same for every page. Nobody but a backend looks inside, and
-// nothing in them says what they are: they mean something only to a backend of the same model
-// digest, numerics id, KV format and page size, and whoever keeps them keeps those, and a checksum,
-// beside them. There the bits hold: a page that was saved and loaded, into whichever page, gives
-// the logits that the page itself would have given.
+// The bytes begin with the keys and values of all layers for every slot of the page, in the layout
+// and number format of the backend. What else the backend keeps for each slot (its position)
+// follows. The byte order is that of this machine. The number of bytes is
+// BackendCapabilities::page_bytes, the same for every page. Only a backend looks inside.
+//
+// The bytes do not say what they are. They are valid only for a backend of the same model digest,
+// numerics id, KV format and page size. A tier that keeps them therefore keeps these alongside, and
+// a checksum. Such a backend can load them into any page, and that page gives the same logits, bit
+// for bit, as the saved one.
 //
 // Owns     its memory, which is not zeroed first: a page is some 100 KB to some MB, and every byte
 //          is about to be written. Moved, never copied by accident.

@@ -29,12 +29,12 @@ inline constexpr std::uint32_t kLaneSlots = 16;
 enum class KvFormat : std::uint8_t { F32, F16, BF16, Q8 };
 enum class KvMode : std::uint8_t { Paged, Basic };  // Basic: one growing buffer per sequence.
 
-// What programs and the control layer may know of a model.
+// The facts of a model that programs and the control layer may know.
 struct ModelInfo {
   std::string name;
   std::string architecture;  // "llama", "qwen2", "qwen3".
   std::uint32_t vocabulary_size = 0;
-  std::uint32_t context_length = 0;  // Tokens; bounds distance from query to oldest key.
+  std::uint32_t context_length = 0;  // Tokens; limits the distance from a query to its oldest key.
   std::uint32_t embedding_width = 0;
   std::uint32_t layer_count = 0;
   std::uint32_t head_count = 0;

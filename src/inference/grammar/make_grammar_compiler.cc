@@ -57,7 +57,7 @@ class EngineMatcher final : public Matcher {
   std::vector<TokenId> forced(std::size_t most) override {
     quire_ids ids{};
     quire_text error{};
-    // What went wrong ends the matcher, and the next mask reports it.
+    // An error ends the matcher, and the next mask reports it.
     if (!engine_result(quire_matcher_forced(matcher_.get(), most, &ids, &error), error).ok()) {
       return {};
     }

@@ -23,7 +23,7 @@ struct QueryRow {
   std::uint32_t partial_count = 0;
 };
 
-// What an attention task does with partials: the results of some spans, before their division.
+// The use that an attention task makes of partials: the results of some spans, before the division.
 enum class PartialUse : std::uint8_t {
   None,
   WriteEach,  // A partial for each span of the task, and no output.
@@ -31,7 +31,7 @@ enum class PartialUse : std::uint8_t {
   Read,       // The row's partials are folded, in order, before the spans of the task.
 };
 
-// Where an attention task writes or reads partials.
+// The place where an attention task writes or reads partials.
 struct AttentionPartials {
   PartialUse use = PartialUse::None;
   std::uint32_t offset = 0;  // From a row's first partial to the first that is written.
@@ -43,7 +43,7 @@ struct AttentionPartials {
 // weights, which is 0 if the query sees no slot. So many floats follow the values.
 inline constexpr std::size_t kPartialTail = 16;
 
-// What sum_of_powers raises a numerator to: (numerator / sum / p0)^inverse_temperature. The base-2
+// The power of a numerator in sum_of_powers: (numerator / sum / p0)^inverse_temperature. The base-2
 // logarithm of p0 * 2^64 is exponent + mantissa_log.
 struct PowerScale {
   float sum = 1.0f;

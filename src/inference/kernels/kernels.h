@@ -1,17 +1,17 @@
 #pragma once
-// The arithmetic that models need, once per instruction set, behind one table of functions.
+// The arithmetic that models need, as one table of functions for each instruction set.
 //
 // `scalar` defines every operation in F32 (weights decoded exactly, activations F32). `avx2`,
 // `avxvnni` and `avx512` use 8-bit activations where weights are quantised (integer dot products),
-// F32 elsewhere;
-// scalar/quantised.h defines those 8-bit operations in plain C++, and the tables match it exactly.
+// and F32 elsewhere. scalar/quantised.h defines those 8-bit operations in plain C++, and the tables
+// match it exactly.
 //
 // Batch invariance. Each output number is computed in one fixed order of operations, whatever else
-// is in the call, however rows and tokens are split over calls and threads. Matrices are split by
-// output row, never along the sum. Attention folds spans of 256 logical slots left to right from
-// slot 0, whichever task computes a span and whether its partial lay in memory between, lanes of 16
-// slots whatever the page size; invisible slots are selected out, never
-// multiplied by zero, because recycled memory may hold NaN. No libm where bits are decided.
+// is in the call, and however rows and tokens are split over calls and threads. Matrices are split
+// by output row, never along the sum. Attention folds spans of 256 logical slots left to right from
+// slot 0. It does not matter which task computes a span, or whether its partial lay in memory in
+// between. Lanes have 16 slots, whatever the page size. Invisible slots are selected out, never
+// multiplied by zero, because recycled memory may hold NaN. No function of libm decides bits.
 //
 // Thread   any; functions keep no state. Memory is the caller's; 64-byte aligned where said.
 #include <cstddef>

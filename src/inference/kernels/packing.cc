@@ -17,7 +17,7 @@ constexpr std::uint32_t kLowNibbles = 0x0f0f0f0fu;
 constexpr std::uint32_t kLowBits = 0x01010101u;
 constexpr std::uint32_t kLowPairs = 0x03030303u;
 
-// Where the parts of a unit lie.
+// The layout of a unit, by the sizes of its parts.
 struct UnitLayout {
   int code_bits;
   std::uint32_t block_count;  // Blocks of 32 columns in a unit.
@@ -316,8 +316,9 @@ std::size_t vector_activation_bytes(NumberFormat format, std::uint32_t column_co
   const std::size_t bytes =
       is_quantised(format) ? std::size_t{column_count} / kQuantisedBlock * sizeof(ActivationBlock)
                            : std::size_t{column_count} * sizeof(float);
-  // An odd number of lines: tokens whose rows lie a power of two apart share cache sets, and a tile
-  // of sixteen then finds none of them in the cache (half the speed at 8192 columns).
+  // The number of lines is odd. If rows of tokens lay a power of two apart, they would share cache
+  // sets, and a tile of sixteen would find none of them in the cache. That halved the speed at 8192
+  // columns.
   const std::size_t line_count = (bytes + kLineBytes - 1) / kLineBytes;
   return (line_count | 1) * kLineBytes;
 }

@@ -407,7 +407,7 @@ class TogetherRows {
     }
   }
 
-  // What is folded from now on is the task's partial `index`.
+  // Folds from now on go to the task's partial `index`.
   void turn_to_partials(uint32_t index) {
     for (uint32_t row = 0; row < row_count_; ++row) {
       for (uint32_t group = 0; group < a_.group_count; ++group) {

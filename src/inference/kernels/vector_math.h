@@ -3,8 +3,8 @@
 //
 // Written in terms of a `Lanes` policy (avx512/lanes.h, avx2/lanes.h) that an instruction-set file
 // includes first. Everything lies in an unnamed namespace: each file gets its own local copy, and
-// no weak symbol leaves it. Sums run over lanes in a fixed order; counts that are no multiple of
-// sixteen end in a part of a vector whose other lanes are zero.
+// no weak symbol leaves it. Sums run over lanes in a fixed order. If a count is not a multiple of
+// sixteen, the last vector is filled up with zeros.
 #include <stddef.h>
 #include <stdint.h>
 

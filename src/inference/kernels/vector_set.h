@@ -1,5 +1,5 @@
 #pragma once
-// What one instruction set offers: plain arguments, matrix products, and a constant table of the
+// The offer of one instruction set: plain arguments, matrix products, and a constant table of the
 // other functions.
 //
 // avx2/, avxvnni/ and avx512/ implement it; vector_tables.cc turns it into a KernelTable. Like
@@ -12,7 +12,7 @@
 namespace quire::inference {
 
 // Activations of 32 columns as the 8-bit operations read them; scalar/quantised.h says how they
-// are made. One row's blocks lie one behind the other.
+// are made. One row's blocks lie one after the other.
 struct ActivationBlock {
   std::int8_t values[32];         // -127 .. 127
   float scale;                    // x is close to scale * value.

@@ -18,7 +18,7 @@ class OccupiedSpans {
  public:
   explicit OccupiedSpans(std::uint32_t page_size) : page_size_(page_size) {}
 
-  // Of the table's entry `index`; each is added once before it is removed.
+  // Adds or removes the page of the table's entry `index`. Each is added once before it is removed.
   void add(std::uint32_t index) {
     const std::uint32_t span = span_of(index);
     if (span >= page_counts_.size()) page_counts_.resize(span + 1);

@@ -1,7 +1,8 @@
 #pragma once
 // PageTables keeps one list of table entries for each sequence, as TableChanges say.
 //
-// Owns     the entries. Pages and their bytes belong to others; an entry only names them.
+// Owns     the entries. An entry only names its page: the control layer owns pages, and KvPool owns
+//          their bytes.
 // Thread   device thread only. Nothing here locks.
 // Errors   none: a change that breaks a limit is a bug of the engine and stops the process.
 //

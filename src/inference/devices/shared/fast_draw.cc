@@ -3,14 +3,14 @@
 // The plain way sorts all candidates, weighs them, and adds the weights up in falling order. It
 // takes the first token whose running sum exceeds random * total. The running sums of the first
 // hundreds of candidates need only these. Of the others the draw needs one number, the total, and
-// seldom all its bits: if a lower and an upper limit of the total lead to the same token, it is
+// seldom all its bits. If a lower and an upper limit of the total lead to the same token, it is
 // that token. Otherwise more candidates are ranked and weighed, at last all of them.
 //
-// The limits. Let S be the exact running sum of the m first candidates, as the plain way rounds it,
-// and T the exact sum of the other weights. The plain way's total differs from S + T by less than
-// n * 2^-52 * total, the roundings of n additions. T is estimated from all candidates, less the
-// estimates of the first m (weight_estimate.h, which says how far off that can be). The sums of the
-// estimates, in double, are off by less than n * 2^-52 of themselves.
+// The limits. Let S be the running sum of the m first candidates, exactly as the plain way rounds
+// it. Let T be the exact sum of the other weights. The plain way's total differs from S + T by less
+// than n * 2^-52 * total, the roundings of n additions. T is estimated from all candidates, less
+// the estimates of the first m (weight_estimate.h, which says how far off that can be). The sums of
+// the estimates, in double, are off by less than n * 2^-52 of themselves.
 #include "inference/devices/shared/fast_draw.h"
 
 #include <algorithm>
@@ -122,8 +122,8 @@ Border find_border(std::span<const double> weights, Limits share, double least) 
   return border;
 }
 
-// The share at which step 9 ends. Without a top_p it is the total: what comes after the running sum
-// reached that adds nothing to it, so the end matters only to XTC, which counts tokens.
+// The share at which step 9 ends. Without a top_p it is the total. Candidates after the running sum
+// reached the total add nothing to it, so the end matters only to XTC, which counts tokens.
 Limits share_limits(Limits total, const DrawRule& rule, bool has_coin) {
   if (rule.top_p < 1.0) return {rule.top_p * total.least, rule.top_p * total.most};
   if (has_coin) return total;

@@ -101,7 +101,7 @@ struct Work {
   Folded total;
 };
 
-// Where a row has its query and output.
+// The index at which a row has its query and output.
 std::size_t place_of(const Work& work, std::uint32_t row) {
   const std::uint32_t index = work.row_first + row;
   return work.task.row_of == nullptr ? index : work.task.row_of[index];
@@ -153,7 +153,7 @@ bool find_visible(Work& work, std::uint32_t first) {
   return any;
 }
 
-// Of one head, which is all that a task reads.
+// The layout of one head, which is all that a task reads.
 KvLayout layout_of(const AttentionTask& task) {
   return {.head_dim = task.head_dim, .page_size = task.page_size, .format = task.kv_format};
 }

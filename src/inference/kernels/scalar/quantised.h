@@ -9,10 +9,11 @@
 //
 // A dot product goes through the blocks in order. Dots of codes are exact integers, so the order of
 // blocks alone decides the bits:
-//   symmetric:      acc = fma(float(dot - zero * sum), d * a, acc)
-//   with minima:    acc = fma(float(dot), d * a, acc); acc = fma(m, a * sum, acc)
-//   two half scales: the symmetric rule for the first sixteen columns, then for the others
-// where a is the scale of the activations, d and m scale and minimum of the weights.
+//   symmetric:         acc = fma(float(dot - zero * sum), d * a, acc)
+//   with minima:       acc = fma(float(dot), d * a, acc); acc = fma(m, a * sum, acc)
+//   two half scales:   the symmetric rule for the first sixteen columns, then for the last sixteen
+//
+// Here a is the scale of the activations, and d and m are the scale and the minimum of the weights.
 #include <cstddef>
 #include <cstdint>
 
@@ -45,7 +46,7 @@ struct WeightBlock {
   float second() const;
 };
 
-// What `second` means and how codes are centred.
+// This says what `second` means and how codes are centered.
 struct QuantisedShape {
   PackedKind kind;
   std::int32_t zero;  // value = scale * (code - zero), or scale * code + minimum.

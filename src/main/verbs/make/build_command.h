@@ -1,18 +1,17 @@
 #pragma once
-// `quire build FILE.cpp -o FILE.wasm`: C++ to a program that `quire run` takes; of a Cargo project
-// see cargo_project.h.
+// `quire build FILE.cpp -o FILE.wasm` makes a program for `quire run` of C++ sources.
+// cargo_project.h does so for a Cargo project.
 //
-// It only finds things and calls clang: the compiler's own messages reach the user untouched. What
-// is missing (clang, lld, wasi-libc, libc++ for wasm32) is named with the command that installs it.
+// It only finds things and calls clang: the compiler's own messages reach the user untouched. An
+// error names what is missing (clang, lld, wasi-libc, libc++ for wasm32) and how to install it.
 #include <string>
 
 #include "cli/options_build.h"
 
 namespace quire {
 
-// Builds, and reports errors on standard error. Returns an exit code of cli/exit_code.h: Ok,
-// Missing (a source, the compiler, a library or the SDK is not there), Failed (it does not compile
-// or link).
+// Builds, and reports errors on standard error. Returns an exit code of cli/exit_code.h. Missing: a
+// source, the compiler, a library or the SDK is not there. Failed: it does not compile or link.
 int build_command(const cli::BuildOptions& options);
 
 // The last step, after the linker (main/modules/finish_module.h): what the linker made becomes the

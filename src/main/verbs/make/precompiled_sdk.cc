@@ -64,7 +64,7 @@ std::vector<fs::path> headers_of(const SdkLocation& sdk) {
 }
 
 Result<std::string> name_of_entry(const Recipe& recipe) {
-  // The installed folder tells two builds of one version apart.
+  // The output of --version has the installed folder, in which two builds of one version differ.
   std::string text = "3\n" + recipe.compiler + "\n" +
                      TRY(output_of({recipe.compiler, "--version"})) + kSdkLevel +
                      std::to_string(static_cast<int>(recipe.kind));

@@ -86,7 +86,7 @@ Result<Compiled> compile_with(const PrecompiledSdk& precompiled, const Toolchain
   Compiled compiled = TRY(run_compiler(line));
   if (compiled.exit_code != 0) return compiled;
   line = guest_command(tools.compiler, tools.sdk);
-  // The lines of the program's own code stay, which a trap tells.
+  // The line numbers of the program's own code stay, because a trap reports them.
   line.insert(line.end(), {"-fno-lto", object, precompiled.object, "-o", module});
   const Compiled linked = TRY(run_compiler(line));
   std::error_code ignored;

@@ -26,7 +26,7 @@ class InputLines {
 
  private:
   std::string pending_;
-  std::string line_;  // The front, once somebody looked.
+  std::string line_;  // What front() returned.
   bool has_line_ = false;
   bool is_at_end_ = false;
 };

@@ -6,8 +6,9 @@
 // Owns     files that are not complete; one that never becomes so is removed again.
 // Bound    kOpenCountMax of them at once, and kBytesMax written in all.
 // Thread   one.
-// Errors   AlreadyExists, InvalidArgument for what no server should say, QuotaExceeded, Io; told
-//          once for each file, whose further parts are passed over.
+// Errors   AlreadyExists, InvalidArgument for what no server should send, QuotaExceeded, Io. A file
+//          has one error, and its further parts are ignored. But if kOpenCountMax files are open,
+//          each part of a further one is an error.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -43,7 +44,7 @@ class ReceivedFiles {
  private:
   struct Open {
     Descriptor folder;
-    Descriptor file;  // None: refused, and told.
+    Descriptor file;  // None: the file was refused.
     std::string name;
     std::string path;
     std::uint64_t file_bytes = 0;

@@ -1,4 +1,4 @@
-// What programs send as files lands in the folder that was named, or nowhere.
+// Files that programs send land in the folder that was named, or nowhere.
 #include "main/verbs/run/received_files.h"
 
 #include <gtest/gtest.h>

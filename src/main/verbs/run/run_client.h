@@ -24,7 +24,7 @@ namespace quire {
 
 class RunClient final : public service::Listener {
  public:
-  // Without `files` what programs send as files is told and not kept.
+  // Without `files`, the files that programs send are reported and not kept.
   RunClient(cli::OutputStyle style, bool several, std::optional<ReceivedFiles> files)
       : style_(style), several_(several), files_(std::move(files)) {}
 

@@ -35,7 +35,8 @@ class ProgramsRun {
   ProgramsRun(service::Service& service, service::Listener& listener, RunClient& printer,
               std::vector<service::Launch> launches, const std::vector<FileToSend>& files);
 
-  // Until every program has ended. With an Interrupt, Ctrl-C stops the programs: Cancelled.
+  // Returns when every program has ended. With an Interrupt, Ctrl-C stops the programs, and the
+  // error is `Cancelled`.
   Result<void> run(Interrupt* interrupt);
 
  private:

@@ -2,7 +2,8 @@
 // `quire run --watch`: runs a program again each time that one of its files changes. Each step is a process of its
 // own, so that a program that hangs or a compiler that fails ends nothing but itself.
 //
-// Thread   the main thread of a process without others, and which starts none: the steps are forks of it.
+// Thread   the main thread of a process that has and starts no other thread: the steps are forks of
+//          it.
 // Errors   Io when the kernel gives no process.
 #include <functional>
 #include <string>

@@ -51,7 +51,7 @@ struct EndWatch::State {
   // The mutex guards the members below.
   server::EndDeadline deadline;
   std::function<void()> ask;    // Empty: there is no server to ask.
-  std::function<void()> clean;  // Empty: nothing is left behind.
+  std::function<void()> clean;  // Empty: there is nothing to clean.
   bool has_served = false;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
-// The program of each endpoint of `quire serve`: one that the command line names, the file of a module,
-// a source, C++ or a script, of which a module is made as for `quire run FILE`, or one that comes with quire.
+// EndpointPrograms finds the program of each endpoint of `quire serve`. It is one that the command
+// line names, the file of a module, or one that comes with quire. It may also be a source, C++ or a
+// script, of which a module is made as for `quire run FILE`.
 //
 // Thread   the main thread; waits for the compiler, whose messages reach the user.
 // Errors   name the endpoint, and say what is wrong with it or its program.

@@ -1,9 +1,10 @@
 #pragma once
-// OperatorLog makes lines of what happens to a server: lines for people, or one JSON object a line with the
-// time, the level, the name of the event and its fields. LogWriter brings them to standard error.
+// OperatorLog makes lines of what happens to a server. They are lines for people, or one JSON
+// object a line with the time, the level, the name of the event and its fields. LogWriter brings
+// them to standard error.
 //
-// An event that is the same as the one before, within kRepeatMs, is counted and not written; the next
-// line, or the end, says how often.
+// An event that is the same as the one before, within kRepeatMs, is counted and not written. The
+// next line, or the end, says how often it came.
 //
 // Thread   any; a mutex keeps lines whole.
 #include <cstdint>
@@ -49,7 +50,7 @@ class OperatorLog {
   const WallClock& clock_;
   const std::function<void(const std::string&)> write_;
   std::mutex mutex_;
-  // It guards the members below.
+  // The mutex guards the members below.
   std::string last_;  // The last event, without its time.
   std::uint64_t last_ms_ = 0;
   std::uint64_t repeat_count_ = 0;

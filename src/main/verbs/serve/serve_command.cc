@@ -34,7 +34,8 @@
 namespace quire {
 namespace {
 
-// Files that are open besides connections: one for each program's code (512 at most), and others.
+// The count of open files that are not connections: one for each program's code (512 at most), and
+// further ones.
 constexpr std::uint64_t kOtherFileCount = 768;
 
 // Blocks of this size have pages of their own, which go when they do. The allocator raises its own
@@ -43,7 +44,7 @@ constexpr int kOwnPagesBytes = 4 << 20;
 
 using server::Severity;
 
-// Grey on a terminal.
+// Paints the line gray if standard error is a terminal.
 std::string painted(const std::string& line) {
   return cli::Terminal::standard_error().paint(line, cli::Colour::Grey);
 }

@@ -16,13 +16,12 @@ namespace quire {
 // The address at which the server listens. Errors InvalidArgument: no address, one that other
 // machines reach without keys, and names of hosts and origins that are none.
 Result<wire::Endpoint> listen_address(const cli::ServeOptions& options);
-// How long instances have to end after the server was told to.
+// How long instances have to end after a signal asked the server to end.
 std::uint64_t grace_ns(const cli::ServeOptions& options);
 // None: connections are not encrypted.
 std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options);
 
-// Weights and limits of the tenants that have their own.
-// What the operator gives tenants of the bytes that all clients share.
+// Sets the shares of tenants in the bytes that all clients share.
 void share_bytes(const std::vector<cli::TenantOptions>& tenants, server::SocketLimits& sockets);
 
 // Sets the limits of tenants on adapters.
@@ -30,6 +29,7 @@ void share_adapters(const std::vector<cli::TenantOptions>& tenants,
                     control::AdapterRegistry& adapters);
 // Before the model is loaded: the folder of --adapters is there.
 Result<void> check_adapters_folder(const cli::ServeOptions& options);
+// Sets the weights and limits of the tenants that have their own.
 void name_tenants(const std::vector<cli::TenantOptions>& tenants,
                   lifecycle::InstanceManager& manager);
 // The limits of programs of those tenants that have limits or grants of their own. InvalidArgument:

@@ -34,7 +34,7 @@ class ServiceNotice {
   void feed(std::chrono::microseconds period, const std::function<bool()>& is_live);
 
   const server::TellOperator tell_;
-  std::optional<server::ServiceManager> manager_;  // None: nobody wants to hear.
+  std::optional<server::ServiceManager> manager_;  // None: no manager wants to hear.
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable ending_;

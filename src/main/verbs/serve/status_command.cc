@@ -29,7 +29,7 @@ std::string value_text(std::string_view name, std::uint64_t value) {
   return std::to_string(value);
 }
 
-// "3 of 64"; what is not told is 0.
+// "3 of 64"; a figure that the server did not report is 0.
 std::string figure_text(const wire::Figures& figures, const char* name) {
   const auto found = figures.find(name);
   if (found == figures.end()) return value_text(name, 0);

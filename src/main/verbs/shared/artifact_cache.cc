@@ -57,11 +57,11 @@ Result<void> record_inputs(const fs::path& folder, const std::vector<Input>& inp
   std::ofstream file(folder / kInputsFile);
   for (const Input& each : inputs) {
     std::error_code failure;
+    // The file changed while it was read, so the result is not kept.
     if (each.test == InputTest::Content && fs::last_write_time(each.path, failure) >= begin) {
       return Error(ErrorCode::Unavailable, each.path + " changed meanwhile");
     }
     const std::optional<std::string> state = state_of(each);
-    // The file changed while it was read, so the result is not kept.
     if (!state) return Error(ErrorCode::Io, each.path + " cannot be read");
     file << (each.test == InputTest::Content ? kContentWord : kTimeWord) << ' ' << *state << ' '
          << each.path << '\n';
@@ -122,7 +122,7 @@ Result<fs::path> ArtifactCache::find_or_make(const std::string& name, const Make
 Result<void> ArtifactCache::make_entry(const fs::path& entry, const Make& make) const {
   std::string made = entry.string() + kTemporary + "XXXXXX";
   if (mkdtemp(made.data()) == nullptr) return Error(ErrorCode::Io, made + " cannot be made");
-  // By the clock of files, which may be some milliseconds behind others.
+  // The file system has a clock of its own, which may be some milliseconds late.
   std::error_code unknown;
   const fs::file_time_type begin = fs::last_write_time(made, unknown);
   Result<std::vector<Input>> inputs = make(made);

@@ -20,7 +20,7 @@ class Artifacts : public testing::Test {
   }
   void write(const std::string& name, const std::string& text) const {
     folder_.write(name, text);
-    // What was written long ago did not change while it is read.
+    // A file of an hour ago did not change while the cache read it.
     fs::last_write_time(folder_.file(name),
                         fs::file_time_type::clock::now() - std::chrono::hours(1));
   }

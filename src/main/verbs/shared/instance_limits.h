@@ -18,8 +18,9 @@ Result<lifecycle::InstanceLimits> instance_limits(const cli::InstanceOptions& op
 void set_limits(lifecycle::InstanceLimits& limits, const std::vector<InstanceLimitValue>& values);
 bool names_limit(const std::vector<InstanceLimitValue>& values, std::string_view name);
 
-// Pages of an instance on a server whose operator did not say how many: a quarter of the largest
-// pool, so that one program cannot hold what all need, but in a small pool what holds 2,048 tokens.
+// The most pages of an instance on a server whose operator did not set it: a quarter of the largest
+// pool, so that one program cannot hold what all need. In a small pool it is the pages of 2,048
+// tokens, or the whole pool if that has less.
 std::uint32_t shared_page_count_max(const std::vector<control::ModelDescription>& models);
 
 }  // namespace quire

@@ -23,7 +23,7 @@ class ChatCommands {
   enum class Then : unsigned char { GoOn, Quit };
   // `line` without its slash, as "set temperature 0.7".
   Result<Then> run(const std::string& line);
-  // What a line that begins so may become.
+  // The lines that may follow from `before`; none if it is not a command.
   std::vector<std::string> completions(const std::string& before) const;
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
-// Where chats keep what outlives them: the folder `chat` of the user's data folder, which only the user may read.
+// The chat folder has what outlives a chat: the folder `chat` of the user's data folder, which only
+// the user may read.
 //
 // Errors   NotFound if the environment names no data folder; Io.
 #include <string>

@@ -15,7 +15,8 @@ struct ChatEntry {
   std::string text;  // Of a command without its slash.
 };
 
-// What one line is. A command is a slash and letters, alone or before a space: "/etc/hosts is a file" is a message.
+// Sorts one line. A command is a slash and letters, alone or before a space: "/etc/hosts is a file"
+// is a message.
 ChatEntry entry_of(const std::string& line);
 
 class ChatInput {

@@ -61,7 +61,7 @@ TEST(ChatInput, MakesOneMessageOfLinesBetweenQuotationMarks) {
   EXPECT_EQ(lines.prompts, "> . . . . > . > > ");
   EXPECT_EQ(lines.remembered,
             (Texts{"\"\"\"one\n\n/quit\"\"\"", "\"\"\"two\nthree\"\"\"", R"("""/etc""")"}));
-  // What is remembered is the same message when it comes back.
+  // A remembered line gives the same message when it comes back.
   GivenLines again({lines.remembered[0]});
   EXPECT_EQ(entries_of(again, true), Texts{"message one\n\n/quit"});
 }

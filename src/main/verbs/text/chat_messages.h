@@ -13,7 +13,7 @@ struct ChatMessage {
   bool operator==(const ChatMessage&) const = default;
 };
 
-// Of a user and of the assistant in turn.
+// The user and the assistant take turns.
 using ChatMessages = std::vector<ChatMessage>;
 
 inline const char* role_name(ChatRole role) {

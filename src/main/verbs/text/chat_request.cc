@@ -19,7 +19,7 @@ std::size_t skip_spaces(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Where the value that begins at `begin` ends.
+// Finds the end of the value that begins at `begin`.
 std::size_t end_of_value(std::string_view text, std::size_t begin) {
   std::size_t depth = 0;
   for (std::size_t at = begin; at < text.size(); ++at) {

@@ -15,7 +15,7 @@
 namespace quire {
 
 struct SavedChat {
-  std::string model;   // With which it was made; to be told, and nothing depends on it.
+  std::string model;   // The model it was made with, which is only shown.
   std::string system;  // Empty: none.
   ChatMessages messages;
   bool operator==(const SavedChat&) const = default;

@@ -62,8 +62,9 @@ Result<Conversation::Turn> Conversation::user_says(const std::string& message) {
   return turn;
 }
 
-// What the template puts behind a reply: what two conversations that differ in the reply alone end
-// with alike. The reply itself was sampled in tokens that need not be those its text is cut into.
+// Returns the tokens that the template puts after a reply. Two conversations that differ in the
+// reply alone have these tokens in common at their ends. The reply is not encoded for this, because
+// it was sampled in tokens that need not be those of its text.
 Result<Ids> Conversation::closing() const {
   ChatMessages messages = messages_;
   messages.back().content = "x";

@@ -1,5 +1,5 @@
 #pragma once
-// What `quire eval` reads: token ids, and where given an explicit mask and positions.
+// EvalInput is what `quire eval` reads: token ids, and if given an explicit mask and positions.
 //
 // Errors   InvalidArgument with the file and the place for bytes that say something else.
 #include <cstdint>

@@ -119,7 +119,7 @@ struct LineEditor::Implementation {
     el_wget(editor, EL_CLIENTDATA, &data);
     return *static_cast<Implementation*>(data);
   }
-  // What libedit calls.
+  // libedit calls these functions.
   static wchar_t* prompt_of(EditLine* editor) { return of(editor).prompt.data(); }
   static int read_letter(EditLine* editor, wchar_t* letter) { return of(editor).next(*letter); }
   static unsigned char on_interrupt(EditLine* editor, wint_t);
@@ -133,7 +133,7 @@ struct LineEditor::Implementation {
   bool take_signals(wchar_t& letter);
   void stop();
   [[noreturn]] void end_by(int signal);
-  // Tells the terminal to mark pastes, and takes the signals; or gives both back.
+  // begin() asks the terminal to mark pastes, and takes the signals. end() undoes both.
   void begin();
   void end();
 
@@ -307,7 +307,7 @@ Result<void> LineEditor::Implementation::open() {
       std::string_view(term) == "dumb") {
     return Error(ErrorCode::NotSupported, "this is not a terminal on which lines can be edited");
   }
-  // What quire reads and writes is UTF-8 whatever the locale says, and libedit counts columns by it.
+  // quire reads and writes UTF-8 in every locale, and libedit counts columns by the locale.
   if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) {
     return Error(ErrorCode::NotSupported, "this machine has no locale C.UTF-8");
   }

@@ -1,10 +1,11 @@
 #pragma once
-// LineEditor lets a user edit a line on the terminal before the program gets it: arrow keys, history, and a pasted
-// text of several lines as one text. It is the only user of libedit.
+// LineEditor lets a user edit a line on the terminal before the program gets it. It has arrow keys
+// and history, and takes a pasted text of several lines as one text. Only this class uses libedit.
 //
-// While a line is edited, the signals of the terminal are values: Ctrl-C gives the line up, Ctrl-Z stops the process with
-// the terminal as it was, and SIGTERM, SIGHUP and SIGQUIT put the terminal right before they end the process.
-// Threads that live meanwhile must have these signals blocked (base/blocked_signals.h).
+// While a line is edited, the editor reads the signals of the terminal. Ctrl-C gives the line up.
+// Ctrl-Z restores the terminal and stops the process. SIGTERM, SIGHUP and SIGQUIT restore the
+// terminal and end the process. Threads that live meanwhile must have these signals blocked
+// (base/blocked_signals.h).
 //
 // Owns     the terminal's modes while read() runs, and the process's LC_CTYPE from create() on, which is UTF-8.
 // Thread   the main thread. Build it before another thread may ask for a locale.
@@ -20,7 +21,8 @@ namespace quire {
 
 class LineEditor {
  public:
-  // What the text before the cursor may become, as whole texts; none: Tab inserts a tab.
+  // Returns the texts that `before`, the text before the cursor, may become. If there are none, Tab
+  // inserts a tab.
   using Complete = std::function<std::vector<std::string>(const std::string& before)>;
 
   static Result<std::unique_ptr<LineEditor>> create(Complete complete);

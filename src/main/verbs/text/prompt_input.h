@@ -9,9 +9,9 @@
 
 namespace quire {
 
-// The text itself, or what a file, a pipe or standard input holds: "-" stands for that, and so does
-// nothing at all where standard input is no terminal. The newline that ends the last line is left
-// out. InvalidArgument names the flags; TooLarge above 64 MiB.
+// Returns the text itself, or the content of a file, a pipe or standard input. "-" stands for
+// standard input, and so does no source at all if that is not a terminal. The newline that ends the
+// last line is left out. InvalidArgument names the flags; TooLarge above 64 MiB.
 Result<std::string> read_prompt(const cli::PromptSource& source);
 
 }  // namespace quire

@@ -10,7 +10,7 @@ namespace quire {
 
 struct ReplyFigures {
   bool is_stopped = false;
-  std::optional<std::uint64_t> token_count = {};  // None: the server did not come to tell.
+  std::optional<std::uint64_t> token_count = {};  // None: the server did not report it.
   double first_s = 0.0;                           // From the message to the first token.
   double decode_s = 0.0;                          // From there to the end.
   std::optional<std::uint64_t> prompt_count = {};
