@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "cli/config_file.h"
+#include "cli/rows.h"
 #include "cli/spelling.h"
 
 namespace quire::cli {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "control/store/byte_codec.h"
+#include "control/store/checksum.h"
 #include "control/store/page_space.h"
 #include "control/store/simulated_file_system.h"
 #include "control/store/snapshot_store.h"

@@ -1,6 +1,7 @@
 #include "application/server/shared_bytes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 

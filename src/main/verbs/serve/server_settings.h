@@ -10,6 +10,7 @@
 #include "application/server/server.h"
 #include "base/result.h"
 #include "cli/options_serve.h"
+#include "control/adapters/adapter_registry.h"
 
 namespace quire {
 
