@@ -1,7 +1,8 @@
 #pragma once
 // Adapters for tests: of rank 1 on one projection, or random over all of a model.
-#include <cstring>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -22,9 +23,8 @@ inline AdapterBase adapter_base_of(const ModelInfo& model, std::uint32_t feed_fo
 }
 
 inline std::vector<std::byte> bytes_of_floats(const std::vector<float>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(float));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
 }
 
 inline AdapterPart part_of(const AdapterBase& base, std::uint32_t layer, Projection projection,
