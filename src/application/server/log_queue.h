@@ -46,7 +46,7 @@ class LogQueue {
   bool push(std::string line);
   // The bytes to write next; empty: there are none. They stay valid until the next call.
   std::string_view front();
-  // Write: call front() again. Wait: there is nothing to write. Retry: the file refuses bytes for now.
+  // Write: call front() again. Wait: there is nothing to write. Retry: the file takes no bytes yet.
   LogNext wrote(LogWritten written);
 
   bool is_empty() const { return entries_.empty(); }

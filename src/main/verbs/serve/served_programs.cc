@@ -27,10 +27,9 @@ Result<std::optional<int>> ServedPrograms::find(EndWatch& end) {
   const std::filesystem::path folder = make_scratch(end);
   SourceModules sources(folder);
   const Result<std::vector<std::string>> modules = sources.build(options_.programs);
-  if (end.is_asked())
-    return std::optional(cli::number(cli::ExitCode::Ok));  // Ctrl-C ends the compiler, too.
-  if (sources.exit_code() != 0)
-    return std::optional(sources.exit_code());  // The compiler has said why.
+  // Ctrl-C ends the compiler, too, and the compiler itself prints what is wrong.
+  if (end.is_asked()) return std::optional(cli::number(cli::ExitCode::Ok));
+  if (sources.exit_code() != 0) return std::optional(sources.exit_code());
   if (!modules.ok()) return std::optional(fail_program(modules.error()));
   Result<ProgramFiles> found = find_programs(modules.value());
   if (!found.ok()) return std::optional(fail_program(found.error()));

@@ -84,7 +84,7 @@ Result<void> LocalChat::turn(const std::string& message) {
 
 Result<void> LocalChat::answer(const std::vector<std::uint32_t>& prompt, std::uint64_t begin_ns) {
   const std::uint32_t found_before = generator_->counters().found_token_count;
-  TRY(check_grammar());
+  TRY(constrain(*generator_, grammar_));
   TRY(generator_->append(prompt));
   generator_->start(
       draw_rule(settings_.sampling), settings_.sampling.seed,
