@@ -2,8 +2,7 @@
 // quire::serve: programs that answer HTTP requests. A server launches the program once for each
 // request to its endpoint (`quire serve --endpoint "POST /greet=greet.wasm"`).
 //
-//   #include "quire/annotations.h"
-#include "quire/quire.h"
+//   #include "quire/quire.h"
 //   using namespace quire;
 //   Task<> greet(serve::Request request, serve::Response response) {
 //     const Json body = co_await request.json();      // Status 400 if it is not JSON.
@@ -35,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/bindings.h"
 #include "quire/future.h"
 #include "quire/http.h"
