@@ -114,6 +114,9 @@ class JsonWriter {
     return put(json_number(value));
   }
   JsonWriter& boolean(bool value) QUIRE_LIFETIME_BOUND { return put(value ? "true" : "false"); }
+  template <typename T>
+  JsonWriter& boolean(const T*)
+      QUIRE_DELETE("a pointer is not a bool: compare it with nullptr, or write text()");
   JsonWriter& null() QUIRE_LIFETIME_BOUND { return put("null"); }
   JsonWriter& number_array(std::span<const std::uint32_t> values) QUIRE_LIFETIME_BOUND {
     begin_array();
@@ -152,8 +155,8 @@ class JsonWriter {
   bool first_ = true;
 };
 
-// A value of an object or a list: nullptr, a bool, a number, a text, what a JsonWriter wrote, or a
-// list of such values.
+// A value of an object or a list: nullptr, a bool, a number, a text, a char, or what a JsonWriter
+// wrote. A list of such values is one too.
 class JsonItem {
  public:
   template <typename T>
@@ -164,6 +167,8 @@ class JsonItem {
       text_ = "null";
     } else if constexpr (std::same_as<T, bool>) {
       text_ = value ? "true" : "false";
+    } else if constexpr (std::same_as<T, char>) {
+      detail::append_any_json_string(text_, std::string_view(&value, 1));
     } else if constexpr (std::is_arithmetic_v<T>) {
       text_ = json_number(value);
     } else if constexpr (std::convertible_to<const T&, std::string_view>) {
