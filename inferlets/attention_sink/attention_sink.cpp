@@ -30,10 +30,10 @@ Task<> program(Options options) {
     if (count > options.sink + options.window) {
       co_await context.drop_range(options.sink, count - options.window);
     }
-    pages_max = std::max(pages_max, co_await context.page_count());
+    pages_max = std::max(pages_max, context.page_count());
   }
   co_await session::send("\n[" + std::to_string(context.token_count()) + " tokens in " +
-                         std::to_string(co_await context.page_count()) + " pages, at most " +
+                         std::to_string(context.page_count()) + " pages, at most " +
                          std::to_string(pages_max) + "]\n");
 }
 

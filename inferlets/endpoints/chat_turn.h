@@ -280,7 +280,7 @@ class ChatTurn {
   // `context` has computed the prompt.
   Task<> note_use(const Context& context) {
     is_computed_ = true;
-    const std::uint32_t found = co_await context.found_token_count() - found_before_;
+    const std::uint32_t found = context.found_token_count() - found_before_;
     usage_.cached_count = std::min<std::size_t>(opened_count_ + found, tokens_.size());
     usage_.misses = co_await explained_misses(prompt_.model);
   }

@@ -205,7 +205,7 @@ class Completion {
     }
   }
   Task<> note_use(const Context& context) {
-    usage_.cached_count += co_await context.found_token_count();
+    usage_.cached_count += context.found_token_count();
     usage_.misses = co_await explained_misses(request_.model);
   }
 

@@ -41,7 +41,7 @@ Task<> program(Options options) {
     co_await session::send(rules.accept_bytes(co_await model.detokenize({next.token})));
     co_await read(context, next.token, options.window);
   }
-  co_await session::send(rules.finish() + "\n[" + std::to_string(co_await context.page_count()) +
+  co_await session::send(rules.finish() + "\n[" + std::to_string(context.page_count()) +
                          " pages, " + std::to_string(nats) + " nats]\n");
 }
 

@@ -259,17 +259,17 @@ Task<> working_pages(Rows& rows, Model model) {
        co_await attempt(context.truncate_working_page_tokens(99)));
   rows("context.release-working-pages", co_await attempt(context.release_working_pages(1)));
   rows("context.release-working-pages", co_await attempt(context.release_working_pages(99)));
-  rows("context.seq-len", context.seq_len());
+  rows("context.seq-len", just(context.seq_len()));
   rows.raw("context.seq-len", abi::context::seq_len(kNone));
-  rows("context.page-size", context.page_size());
+  rows("context.page-size", just(context.page_size()));
   rows.raw("context.page-size", abi::context::page_size(kNone));
-  rows("context.committed-page-count", context.committed_page_count());
+  rows("context.committed-page-count", just(context.committed_page_count()));
   rows.raw("context.committed-page-count", abi::context::committed_page_count(kNone));
-  rows("context.working-page-count", context.working_page_count());
+  rows("context.working-page-count", just(context.working_page_count()));
   rows.raw("context.working-page-count", abi::context::working_page_count(kNone));
-  rows("context.working-page-token-count", context.working_page_token_count());
+  rows("context.working-page-token-count", just(context.working_page_token_count()));
   rows.raw("context.working-page-token-count", abi::context::working_page_token_count(kNone));
-  rows("context.found-token-count", context.found_token_count());
+  rows("context.found-token-count", just(context.found_token_count()));
   rows.raw("context.found-token-count", abi::context::found_token_count(kNone));
 }
 

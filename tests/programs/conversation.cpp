@@ -27,7 +27,7 @@ Task<> send_state(const Context& context, std::size_t opened_count, std::string_
                   std::span<const std::uint32_t> prompt) {
   JsonWriter json;
   json.begin_object().key("opened_tokens").number(opened_count);
-  json.key("found").number(co_await context.found_token_count());
+  json.key("found").number(context.found_token_count());
   json.key("messages").begin_array();
   for (const ChatMessage& each : context.messages()) {
     json.begin_object().key("role").text(each.role).key("content").text(each.content).end_object();

@@ -60,7 +60,7 @@ TEST_F(ContextTest, GeneratesUntilTheModelEndsTheTextAndQueuesItsLastToken) {
     EXPECT_EQ(answer.finish_reason, FinishReason::StopToken);
     EXPECT_EQ(shown.size(), 10u);
     EXPECT_EQ(held_text(), "The capital is Paris.|\x02");
-    EXPECT_EQ(context.seq_len().value(), 21u);
+    EXPECT_EQ(context.seq_len(), 21u);
   };
   EXPECT_TRUE(run(program()).ok());
 }
@@ -312,7 +312,7 @@ TEST_F(ContextTest, TruncateDropsTheLastTokensAndSaysWhenItCannot) {
     const Result<ContextCounters> beyond = co_await attempt(context.truncate(5));
     EXPECT_EQ(beyond.error().code, ErrorCode::OutOfRange);
     EXPECT_EQ(context.tokens().size(), 17u);
-    EXPECT_EQ(context.committed_page_count().value(), 1u);
+    EXPECT_EQ(context.committed_page_count(), 1u);
   };
   EXPECT_TRUE(run(program()).ok());
 }

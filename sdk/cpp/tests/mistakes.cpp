@@ -91,7 +91,7 @@ void takes_model(const Model& model) {
 Task<> forgets_to_await(Context context) {
   Context other = Context::create();
   // expected-error@-1 {{invokes a deleted function: co_await the Result, or TRY it in a function}}
-  std::uint32_t length = context.seq_len();
+  std::uint32_t length = messaging::broadcast("topic", "text");
   // expected-error@-1 {{invokes a deleted function: co_await the Result, or TRY it in a function}}
   takes_model(Model::open());
   // expected-error@-1 {{invokes a deleted function: co_await the Result, or TRY it in a function}}
@@ -103,18 +103,64 @@ Task<> forgets_to_await(Context context) {
   // expected-error@-1 {{invokes a deleted function: co_await the Future: that waits for its value}}
   const Generation answer = context.generate({.max_tokens = 4});
   // expected-error@-1 {{invokes a deleted function: co_await the Generator: that generates the}}
-  length = context.page_size() + 1;
+  length = messaging::broadcast("topic", "text") + 1;
   // expected-error@-1 {{deleted function: co_await the Result, or TRY it in a function that is no}}
   use(other, length, text, fork, list, answer);
   co_return;
 }
 
+// A number that is there already, and was a Result before.
+Task<> awaits_a_number(Context context) {
+  use(co_await context.seq_len());
+  // expected-error@-1 {{call to deleted member function 'await_transform': this number is there}}
+}
+
 // Whether there is one may be asked.
-Task<> asks_first(Context context) {
-  const Result<std::uint32_t> length = context.seq_len();
+Task<> asks_first() {
+  const Result<std::uint32_t> length = messaging::broadcast("topic", "text");
   if (length) use(length.value());
   const Result<bool> is_so = true;
   if (is_so && co_await is_so) use(1);
+}
+
+// ---- Values and formats that print and log do not take.
+
+enum Color { Red };
+enum class Shape { Round };
+struct Plain {};
+Task<> prints_what_has_no_text(Context context, const double* z, Plain plain) {
+  co_await session::print("{}", z);
+  // expected-error@-1 {{a pointer cannot be printed: give {} what it points to}}
+  co_await session::print("{}", nullptr);
+  // expected-error@-1 {{a pointer cannot be printed: give {} what it points to}}
+  co_await session::print("{}", &context);
+  // expected-error@-1 {{a pointer cannot be printed: give {} what it points to}}
+  co_await session::print("{} {}", 1, Red);
+  // expected-error@-1 {{an enum cannot be printed: give {} its name, or static_cast<int> of it}}
+  runtime::log("{}", Shape::Round);
+  // expected-error@-1 {{an enum cannot be printed: give {} its name, or static_cast<int> of it}}
+  runtime::log(LogLevel::Warning, "{}", std::optional<int>(3));
+  // expected-error@-1 {{an optional cannot be printed: give {} its value(), or value_or(another)}}
+  runtime::log("{}", plain);
+  // expected-error@-1 {{takes texts, numbers, char and bool: this value is of another type}}
+  runtime::log("{}", Context::create());
+  // expected-error@-1 {{takes texts, numbers, char and bool: this value is of another type}}
+  runtime::log("{}", u8"text");
+  // expected-error@-1 {{takes texts, numbers, char and bool: this value is of another type}}
+  runtime::log("{}", L'x');
+  // expected-error@-1 {{takes texts, numbers, char and bool: this value is of another type}}
+  use(JsonWriter().boolean("yes").str().size());
+  // expected-error@-1 {{a pointer is not a bool: compare it with nullptr, or write text()}}
+}
+Task<> prints_in_another_form(double z) {
+  co_await session::print("z {:.2f}", z);
+  // expected-error@-1 {{print has {} only; use std::format for widths and digits}}
+  co_await session::print("{z}", z);
+  // expected-error@-1 {{print has {} only; use std::format for widths and digits}}
+  runtime::log("{} {}", z);
+  // expected-error@-1 {{the format has more {} than there are values}}
+  runtime::log(LogLevel::Debug, "{}", z, z);
+  // expected-error@-1 {{there are more values than the format has}}
 }
 
 // ---- Options that declare nothing.

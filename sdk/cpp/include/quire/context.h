@@ -319,7 +319,7 @@ class Context : private detail::Placed<Context> {
     // As it is now: a step that was dropped may have gone on unseen.
     const ContextCounters now =
         co_await Future<ContextCounters>(abi::context::truncate(handle(), 0));
-    const std::uint32_t page_size = co_await this->page_size();
+    const std::uint32_t page_size = this->page_size();
     const std::uint32_t count =
         now.committed_page_count + (now.working_page_token_count + page_size - 1) / page_size;
     std::vector<std::int32_t> handles(count);
@@ -437,27 +437,19 @@ class Context : private detail::Placed<Context> {
   static Task<Context> open_shared(Model model, std::string name);
   static Task<> unshare(std::string name);
 
-  // The counters are the host's, now: tokens that are queued are not counted.
-  Result<std::uint32_t> seq_len() const { return counter(abi::context::seq_len); }
-  Result<std::uint32_t> page_size() const { return counter(abi::context::page_size); }
-  Result<std::uint32_t> committed_page_count() const {
-    return counter(abi::context::committed_page_count);
-  }
-  Result<std::uint32_t> working_page_count() const {
-    return counter(abi::context::working_page_count);
-  }
+  // The counters are the host's, now. seq_len() counts the tokens that are computed, and
+  // token_count(), below, the queued ones too.
+  std::uint32_t seq_len() const { return counter(abi::context::seq_len); }
+  std::uint32_t page_size() const { return counter(abi::context::page_size); }
+  std::uint32_t committed_page_count() const { return counter(abi::context::committed_page_count); }
+  std::uint32_t working_page_count() const { return counter(abi::context::working_page_count); }
   // Held, committed and working ones together.
-  Result<std::uint32_t> page_count() const {
-    const std::uint32_t committed = TRY(committed_page_count());
-    return committed + TRY(working_page_count());
-  }
-  Result<std::uint32_t> working_page_token_count() const {
+  std::uint32_t page_count() const { return committed_page_count() + working_page_count(); }
+  std::uint32_t working_page_token_count() const {
     return counter(abi::context::working_page_token_count);
   }
   // Tokens that were found in the cache instead of computed.
-  Result<std::uint32_t> found_token_count() const {
-    return counter(abi::context::found_token_count);
-  }
+  std::uint32_t found_token_count() const { return counter(abi::context::found_token_count); }
 
   const std::vector<std::uint32_t>& tokens() const QUIRE_LIFETIME_BOUND { return tokens_; }
   std::uint32_t unknown_token_count() const { return unknown_token_count_; }
@@ -621,8 +613,11 @@ class Context : private detail::Placed<Context> {
     if (matcher_ && length < count) co_await matcher_.roll_back(count - length);
   }
 
-  Result<std::uint32_t> counter(std::int32_t (*call)(std::int32_t)) const {
-    return static_cast<std::uint32_t>(TRY(checked(call(handle()))));
+  // Only the counter of a context that was moved away fails.
+  std::uint32_t counter(std::int32_t (*call)(std::int32_t)) const {
+    const std::int32_t count = call(handle());
+    if (count < 0) panic("a counter of a context that was moved away: " + last_error_message());
+    return static_cast<std::uint32_t>(count);
   }
 
   static Task<Context> opened(std::int32_t (*call)(std::int32_t, const std::uint8_t*,
@@ -635,7 +630,7 @@ class Context : private detail::Placed<Context> {
     out.output_ = co_await Embeds::allocate(queue, 1);
     out.model_ = std::move(model);
     out.queue_ = std::move(queue);
-    out.unknown_token_count_ = co_await out.seq_len() + snapshot.queued_token_count;
+    out.unknown_token_count_ = out.seq_len() + snapshot.queued_token_count;
     out.restore_conversation(name,
                              co_await detail::text_from([&out](void* note, std::uint32_t capacity) {
                                return abi::context::note_of(out.handle(), note, capacity);

@@ -310,7 +310,11 @@ template <typename T>
 struct PromiseOf : PromiseBase {
   Task<T> get_return_object();
 
+  template <typename Value>
+    requires std::is_arithmetic_v<Value>
+  void await_transform(Value) QUIRE_DELETE("this number is there already: leave co_await out");
   template <typename Awaitable>
+    requires(!std::is_arithmetic_v<std::remove_cvref_t<Awaitable>>)
   auto await_transform(Awaitable&& awaitable) {
     using Given = std::remove_cvref_t<Awaitable>;
     if constexpr (is_attempt<Given>) {
@@ -717,7 +721,24 @@ Task<> take_from(SharedList<T>& list) {
 }
 
 template <typename T>
-Task<ListOf<T>> gather_in_turn(std::vector<Task<T>> tasks, std::size_t at_once);
+Task<ListOf<T>> gather_in_turn(std::vector<Task<T>> tasks, std::size_t at_once) {
+  if (at_once == 0) {
+    co_await fail(ErrorCode::InvalidArgument, "gather: at_once is 0, and none could begin");
+  }
+  SharedList<T> list;
+  const std::size_t count = tasks.size();
+  list.values.resize(std::is_void_v<T> ? 0 : count);
+  list.tasks = std::move(tasks);
+  std::vector<Task<>> takers;
+  for (std::size_t i = 0; i < count && i < at_once; ++i) takers.push_back(take_from(list));
+  co_await GatherListAwaiter<void>{std::move(takers)};
+  if constexpr (!std::is_void_v<T>) {
+    std::vector<T> values;
+    values.reserve(count);
+    for (std::optional<T>& each : list.values) values.push_back(std::move(*each));
+    co_return values;
+  }
+}
 
 }  // namespace detail
 
@@ -780,30 +801,6 @@ auto first_ok(std::vector<Awaitable> awaitables) {
   return detail::FirstOkAwaiter<detail::ValueOfTask<Awaitable>>{
       {detail::tasks_of(std::move(awaitables)), detail::EndsAt::FirstValue}};
 }
-
-namespace detail {
-
-template <typename T>
-Task<ListOf<T>> gather_in_turn(std::vector<Task<T>> tasks, std::size_t at_once) {
-  if (at_once == 0) {
-    co_await fail(ErrorCode::InvalidArgument, "gather: at_once is 0, and none could begin");
-  }
-  SharedList<T> list;
-  const std::size_t count = tasks.size();
-  list.values.resize(std::is_void_v<T> ? 0 : count);
-  list.tasks = std::move(tasks);
-  std::vector<Task<>> takers;
-  for (std::size_t i = 0; i < count && i < at_once; ++i) takers.push_back(take_from(list));
-  co_await gather(std::move(takers));
-  if constexpr (!std::is_void_v<T>) {
-    std::vector<T> values;
-    values.reserve(count);
-    for (std::optional<T>& each : list.values) values.push_back(std::move(*each));
-    co_return values;
-  }
-}
-
-}  // namespace detail
 
 }  // namespace quire
 
