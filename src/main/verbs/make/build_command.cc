@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "cli/exit_code.h"
+#include "cli/terminal.h"
 #include "main/machine/folders.h"
 #include "main/modules/finish_module.h"
 #include "main/verbs/make/cargo_project.h"
+#include "main/verbs/make/compiler_advice.h"
 #include "main/verbs/make/guest_toolchain.h"
 #include "main/verbs/make/precompiled_sdk.h"
 #include "main/verbs/make/program_files.h"
@@ -140,9 +142,12 @@ int build_command(const cli::BuildOptions& options) {
                                  : options.output;
   const std::string header = find_header(options, sdk.value(), compiler.value());
   const auto compile = [&](const std::string& with) {
-    const auto line = command_line(options, sdk.value(), compiler.value(), with, output);
+    auto line = command_line(options, sdk.value(), compiler.value(), with, output);
     if (options.verbose) std::fprintf(stderr, "%s\n", joined(line).c_str());
-    return run_process(line, ProcessOutput::Show);
+    if (cli::Terminal::standard_error().interactive()) line.push_back("-fcolor-diagnostics");
+    Result<ProcessEnd> end = run_process(line, ProcessOutput::ReturnErrors);
+    if (end.ok()) std::fputs(end.value().output.c_str(), stderr);
+    return end;
   };
   Result<ProcessEnd> end = compile(header);
   std::error_code ignored;
@@ -151,6 +156,7 @@ int build_command(const cli::BuildOptions& options) {
   if (end.ok() && end.value().exit_code != 0 && is_gone) end = compile("");
   if (!end.ok()) return fail(ExitCode::Missing, std::string(end.error().message()));
   if (end.value().exit_code == 0) return finish_program(output);
+  std::fputs(compiler_advice(end.value().output).c_str(), stderr);
   return fail_build(compiler.value(), end.value().exit_code, output + " was not made");
 }
 

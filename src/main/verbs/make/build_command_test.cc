@@ -60,6 +60,23 @@ TEST_F(BuildTest, ANewProjectBuildsToAModule) {
   EXPECT_EQ(magic, std::string("\0asm", 4));
 }
 
+TEST_F(BuildTest, WhatNoProgramHasIsNamedWithWhatToUseInstead) {
+  const std::string source =
+      write("missing.cpp",
+            "#include <fstream>\n#include <thread>\n#include \"quire/quire.h\"\n"
+            "quire::Task<> program() {\n  std::ifstream file(\"x\");\n  std::thread side([] {});\n"
+            "  throw 3;\n  co_return;\n}\nQUIRE_MAIN(program)\n");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(build({.sources = {source}}), cli::number(ExitCode::Failed));
+  const std::string said = testing::internal::GetCapturedStderr();
+  for (const char* each :
+       {"missing.cpp:7:3: error: cannot use 'throw'", "note: a program has no exceptions",
+        "co_await attempt(x)", "note: a program has no files", "--send-file",
+        "note: a program has one thread", "spawn(task)"}) {
+    EXPECT_NE(said.find(each), std::string::npos) << each << " is not in: " << said;
+  }
+}
+
 TEST_F(BuildTest, AProjectOfEachTemplateBuildsAndItsFilesNameNoPlaceholder) {
   for (const std::string each : {"chat", "agent", "search", "constrained"}) {
     ASSERT_EQ(

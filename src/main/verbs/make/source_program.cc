@@ -16,6 +16,7 @@
 #include "main/modules/finish_module.h"
 #include "main/verbs/make/build_command.h"
 #include "main/verbs/make/cargo_project.h"
+#include "main/verbs/make/compiler_advice.h"
 #include "main/verbs/make/guest_toolchain.h"
 #include "main/verbs/make/precompiled_sdk.h"
 #include "main/verbs/make/script_program.h"
@@ -209,6 +210,7 @@ class ProgramBuild {
   Result<std::string> compile_to(const std::string& module, const std::string& dependencies) {
     Compiled compiled = TRY(compile(tools_, source_, module, dependencies));
     failed_ = compiled.exit_code;
+    if (failed_ != 0) compiled.messages += compiler_advice(compiled.messages);
     if (failed_ == 0) {
       const std::string failure = TRY(modules::finish_module_file(module));
       if (!failure.empty()) {
