@@ -18,9 +18,18 @@ class CallsTest(harness.ProgramTest):
         module = rust_harness.built(PROJECT)
         self.assertGreater(len(CASES), 10)
         for case in CASES:
-            if case not in ("child", "turn"):  # Other tests and programs run these.
+            if case not in ("child", "turn", "hooks"):  # Other tests and programs run these.
                 with self.subTest(case=case):
                     self.assertEqual(self.run_program(module, case).out.strip(), "done")
+
+    def test_hooks_give_what_those_of_a_program_in_cpp_give(self):
+        here = pathlib.Path(__file__).resolve().parent
+        twin = harness.BUILD / "rust" / "modules" / "hooks.wasm"
+        made = rust_harness.quire("build", here / "hooks.cpp", "-o", twin)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        in_cpp = self.run_program(twin).out
+        self.assertEqual(self.run_program(rust_harness.built(PROJECT), "hooks").out, in_cpp)
+        self.assertEqual(in_cpp.count("\n"), 11, in_cpp)
 
     def chat(self, name, line):
         """A turn of the program in C++, which keeps the conversation."""

@@ -22,6 +22,10 @@ class CrateTest(unittest.TestCase):
     def test_its_own_tests_pass(self):
         self.assertIn("test result: ok", self.cargo("test").stdout)
 
+    @unittest.skipUnless(shutil.which("cargo-clippy"), "no clippy")
+    def test_clippy_has_no_remark(self):
+        self.assertNotIn("warning", self.cargo("clippy", "--all-targets").stderr)
+
     def test_everything_is_documented(self):
         self.assertNotIn("warning", self.cargo("doc", "--no-deps").stderr)
 

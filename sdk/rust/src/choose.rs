@@ -47,17 +47,19 @@ impl Choice {
 impl Context {
     /// How probable it is that the model writes `text` next. Nothing is appended. `invalid-argument` for a text
     /// without a token.
-    pub async fn score(&mut self, text: &str) -> Result<Score> {
+    ///
+    /// What is queued is computed in a fork. If the context goes on after that, [`prefill`](Context::prefill) it before.
+    pub async fn score(&self, text: &str) -> Result<Score> {
         let tokens = tokens_to_score(&self.model, text).await?;
-        self.prefill().await?;
-        let fork = self.fork().await?;
-        score_of(fork, tokens).await
+        score_of(self.computed_fork().await?, tokens).await
     }
 
     /// The text that the model would rather write next, each as a whole. Nothing is appended; all
     /// of them are computed side by side, in forks.
+    ///
+    /// What is queued is computed in a fork. If the context goes on after that, [`prefill`](Context::prefill) it before.
     pub async fn choose<T: Into<String>>(
-        &mut self,
+        &self,
         texts: impl IntoIterator<Item = T>,
     ) -> Result<Choice> {
         let texts: Vec<String> = texts.into_iter().map(Into::into).collect();
@@ -66,10 +68,10 @@ impl Context {
         }
         let model = self.model.clone();
         let tokens = gather(texts.iter().map(|each| tokens_to_score(&model, each))).await?;
-        self.prefill().await?;
+        let computed = self.computed_fork().await?;
         let mut scores = Vec::new();
         for each in tokens {
-            scores.push(score_of(self.fork().await?, each));
+            scores.push(score_of(computed.fork().await?, each));
         }
         let scores = gather(scores).await?;
         let mut index = 0;
@@ -88,6 +90,15 @@ impl Context {
             scores,
             probabilities: shares.iter().map(|each| each / sum).collect(),
         })
+    }
+}
+
+impl Context {
+    /// A fork that has nothing left to compute.
+    async fn computed_fork(&self) -> Result<Context> {
+        let mut fork = self.fork().await?;
+        fork.prefill().await?;
+        Ok(fork)
     }
 }
 

@@ -17,9 +17,8 @@ use crate::host::{self, checked_empty, Handle};
 use crate::low::{Embeds, SharedPages};
 use crate::model::TokenizeOptions;
 use crate::raw;
-use crate::{
-    gather, Error, HostFuture, Model, Priority, Queue, Result,
-};
+use crate::{gather, Error, HostFuture, Model, Priority, Queue, Result};
+use std::cell::Cell;
 use std::time::Duration;
 
 const APPEND_COUNT_MAX: usize = 262_144; // Of one call.
@@ -65,7 +64,7 @@ pub struct Context {
     pub(crate) turns: Turns,
     /// The host may have queued tokens that are not wanted any more. It has so many for certain,
     /// and the further ones of `tokens` are not sent yet.
-    known_count: Option<u32>,
+    known_count: Cell<Option<u32>>,
     beyond_context: bool,
     hint: (u32, u32),
 }
@@ -93,7 +92,7 @@ impl Context {
             tokens: Vec::new(),
             unknown_token_count: 0,
             turns: Turns::default(),
-            known_count: None,
+            known_count: Cell::new(None),
             beyond_context: false,
             hint: (0, 0),
         }
@@ -101,14 +100,12 @@ impl Context {
 
     /// Queues tokens after what is there.
     pub fn append(&mut self, tokens: &[u32]) -> Result<()> {
-        if self.known_count.is_some() {
+        if self.known_count.get().is_some() {
             self.tokens.extend_from_slice(tokens); // settle() sends them.
             return Ok(());
         }
         for part in tokens.chunks(APPEND_COUNT_MAX) {
-            checked_empty(unsafe {
-                raw::context::append(self.handle(), part.as_ptr(), host::count(part))
-            })?;
+            self.send_tokens(part)?;
             self.tokens.extend_from_slice(part);
         }
         Ok(())
@@ -207,6 +204,20 @@ impl Context {
     /// equal the drawn tokens, then adds one further drawn token. One pass gives what drawing token by token gives.
     pub async fn verify(&mut self, drafts: &[u32], drawer: &mut Drawer) -> Result<Draws> {
         self.queue_turns(true).await?;
+        let draws = self.begin_verify(drafts, drawer)?.await?;
+        for each in &draws.tokens {
+            self.note_drawn(each.token.token);
+        }
+        self.end_loop();
+        drawer.note(&draws);
+        Ok(draws)
+    }
+    /// The tokens are queued even if the program does not wait for the result.
+    pub(crate) fn begin_verify(
+        &mut self,
+        drafts: &[u32],
+        drawer: &mut Drawer,
+    ) -> Result<HostFuture<Draws>> {
         let (matchers, randoms) = (drawer.matcher_handles(), drawer.randoms(drafts.len() + 1));
         let rule = drawer.rule_handle(&self.model)?;
         let call = unsafe {
@@ -226,14 +237,8 @@ impl Context {
             )
         };
         let step = HostFuture::new(call, Draws::decode);
-        self.begin_loop(); // The tokens are queued even if the program does not wait for the result.
-        let draws = step.await?;
-        for each in &draws.tokens {
-            self.note_drawn(each.token.token);
-        }
-        self.end_loop();
-        drawer.note(&draws);
-        Ok(draws)
+        self.begin_loop();
+        Ok(step)
     }
 
     /// The pages that hold the context's tokens, for [`low`](crate::low). They are read-only, and the context stays usable.
@@ -241,7 +246,7 @@ impl Context {
         self.settle()?;
         let now = self.edit(raw::context::truncate, 0)?;
         let size = self.page_size();
-        let count = now.committed_page_count + (now.working_page_token_count + size - 1) / size;
+        let count = now.committed_page_count + now.working_page_token_count.div_ceil(size);
         let mut handles = vec![0i32; count as usize];
         let into = handles.as_mut_ptr().cast();
         let returned = unsafe { raw::context::pages(self.handle(), 0, count, into) };
@@ -271,7 +276,9 @@ impl Context {
 
     /// A second context with the same content, computed and queued; it shares all pages, and each goes on by
     /// itself. It costs the same however long the context is.
-    pub async fn fork(&mut self) -> Result<Context> {
+    ///
+    /// What is queued is computed in each fork: [`prefill`](Context::prefill) it before.
+    pub async fn fork(&self) -> Result<Context> {
         self.settle()?;
         let call = unsafe { raw::context::fork(self.handle()) };
         let handle = HostFuture::new(call, to_handle).await?;
@@ -394,6 +401,7 @@ impl Context {
     }
 
     /// Tokens whose keys and values were written, dropped ones included, queued ones not.
+    /// [`token_count`](Context::token_count) counts the queued ones too.
     pub fn seq_len(&self) -> u32 {
         self.counter(raw::context::seq_len)
     }
@@ -436,32 +444,38 @@ impl Context {
         HostFuture::new(unsafe { call(self.handle(), count) }, Counters::decode).wait()
     }
 
+    fn send_tokens(&self, tokens: &[u32]) -> Result<()> {
+        checked_empty(unsafe {
+            raw::context::append(self.handle(), tokens.as_ptr(), host::count(tokens))
+        })
+    }
+
     /// A token was drawn and queued by the host.
     pub(crate) fn note_drawn(&mut self, token: u32) {
         self.tokens.push(token);
-        if let Some(known) = &mut self.known_count {
-            *known += 1;
-        }
+        self.known_count.set(self.known_count.get().map(|known| known + 1));
     }
     /// From now on the host may have more tokens than the program knows.
     pub(crate) fn begin_loop(&mut self) {
-        self.known_count = Some(self.token_count());
+        self.known_count.set(Some(self.token_count()));
     }
     /// The host has exactly the tokens that the program knows.
     pub(crate) fn end_loop(&mut self) {
-        if self.known_count == Some(self.token_count()) {
-            self.known_count = None;
+        if self.known_count.get() == Some(self.token_count()) {
+            self.known_count.set(None);
         }
     }
     /// The host has what the program knows of, and no more.
-    pub(crate) fn settle(&mut self) -> Result<()> {
-        let Some(known) = self.known_count else { return Ok(()) };
+    pub(crate) fn settle(&self) -> Result<()> {
+        let Some(known) = self.known_count.get() else { return Ok(()) };
         self.edit(raw::context::rewind, known)?;
-        self.known_count = None;
-        let unsent = self.tokens.split_off((known - self.unknown_token_count) as usize);
-        self.append(&unsent)
+        self.known_count.set(None);
+        let unsent = &self.tokens[(known - self.unknown_token_count) as usize..];
+        unsent.chunks(APPEND_COUNT_MAX).try_for_each(|part| self.send_tokens(part))
     }
-
+    pub(crate) fn unknown_token_count(&self) -> u32 {
+        self.unknown_token_count
+    }
     /// The known ones of the tokens [begin, end).
     fn tokens_between(&self, begin: u32, end: u32) -> Vec<u32> {
         let last = end.min(self.token_count());

@@ -1,7 +1,8 @@
 //! How tokens are drawn. The host draws; here is the rule as it travels there, and what comes back.
 use crate::host::{self, Handle, Record};
 use crate::raw;
-use crate::{Error, Matcher, Model, Result};
+use crate::sampling;
+use crate::{Context, Distribution, Error, Matcher, Model, Result};
 
 /// Added to the logit of a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -208,6 +209,30 @@ impl Draws {
         }
         record.end(draws)
     }
+
+    pub(crate) fn one(token: DrawnToken) -> Draws {
+        Draws { end: DrawEnd::None, tokens: vec![token] }
+    }
+}
+
+impl DrawnToken {
+    /// With its probability, and the `top_count` most probable tokens, in the softmax of `logits`.
+    pub(crate) fn of_logits(mut logits: Vec<f32>, token: u32, top_count: u32) -> DrawnToken {
+        for each in logits.iter_mut().filter(|each| each.is_nan()) {
+            *each = f32::NEG_INFINITY;
+        }
+        sampling::softmax_numerators(&mut logits);
+        let sum = logits.iter().fold(0.0, |sum, each| sum + f64::from(*each));
+        let of = |token: u32| {
+            let numerator = logits.get(token as usize).copied().unwrap_or(0.0);
+            TokenProbability { token, probability: (f64::from(numerator) / sum) as f32 }
+        };
+        let top = match top_count {
+            0 => Vec::new(),
+            count => sampling::rank(&logits, count as usize).into_iter().map(of).collect(),
+        };
+        DrawnToken { token: of(token), is_forced: false, top }
+    }
 }
 
 /// The random numbers of a seed, as the loop of the host uses them (`sampling.h`): where the program asks
@@ -229,7 +254,7 @@ impl Random {
         });
         Random { state, ahead: Default::default() }
     }
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         let state = &mut self.state;
         let result = state[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let shifted = state[1] << 17;
@@ -295,6 +320,60 @@ impl Drawer {
         self
     }
 
+    /// Draws from logits of the whole vocabulary, which the program made or changed, as the token after `context`. It
+    /// follows the rule and the seed, among the tokens that the mask and the matchers allow. The call appends nothing and
+    /// advances no matcher. Probabilities are those of the softmax of `logits`. `out-of-range`: no token is allowed.
+    ///
+    /// From the logits of a model it draws the same tokens as the host, but the two round in their own ways. That shows
+    /// among tokens that are equally probable to six digits.
+    pub async fn draw(&mut self, context: &Context, logits: Vec<f32>) -> Result<DrawnToken> {
+        self.rule_handle(context.model())?; // The host checks the numbers.
+        let token = self.token_of(context, &logits).await?;
+        Ok(DrawnToken::of_logits(logits, token, self.top_count))
+    }
+    pub(crate) async fn token_of(&mut self, context: &Context, logits: &[f32]) -> Result<u32> {
+        if !logits.iter().any(|each| each.is_finite()) {
+            let message = format!("none of {} logits is a finite number", logits.len());
+            return Err(Error::invalid(message));
+        }
+        let mask = self.allowed().await?;
+        let history = (context.tokens(), u64::from(context.unknown_token_count()));
+        let random = self.randoms(1)[0];
+        let token = sampling::draw_token(logits.to_vec(), &self.rule, history, &mask, random);
+        self.use_random();
+        token.ok_or_else(no_token_left)
+    }
+    pub(crate) fn token_of_distribution(&mut self, distribution: &Distribution) -> u32 {
+        let probabilities: Vec<f32> =
+            distribution.tokens.iter().map(|each| each.probability).collect();
+        let order = sampling::rank(&probabilities, probabilities.len());
+        let falling: Vec<f32> = order.iter().map(|at| probabilities[*at as usize]).collect();
+        let random = self.randoms(1)[0];
+        let rank = sampling::draw_index(&falling, &self.rule, random);
+        self.use_random();
+        distribution.tokens[order[rank] as usize].token
+    }
+    /// The tokens that the mask and the matchers allow, as the bits of a mask; empty: every token.
+    pub(crate) async fn allowed(&self) -> Result<Vec<u32>> {
+        let mut words = self.mask.clone();
+        for each in &self.matchers {
+            let more = each.token_mask().await?;
+            if words.is_empty() {
+                words = vec![u32::MAX; more.len()];
+            }
+            for (word, more) in words.iter_mut().zip(more) {
+                *word &= more;
+            }
+        }
+        Ok(words)
+    }
+
+    pub(crate) fn rule(&self) -> &DrawRule {
+        &self.rule
+    }
+    pub(crate) fn matchers(&self) -> &[Matcher] {
+        &self.matchers
+    }
     pub(crate) fn mask(&self) -> &[u32] {
         &self.mask
     }
@@ -318,8 +397,12 @@ impl Drawer {
     }
     /// Takes the random numbers that the draws used: one for each token, except forced ones.
     pub(crate) fn note(&mut self, draws: &Draws) {
-        let is_greedy = self.rule.is_greedy();
-        for _ in draws.tokens.iter().filter(|each| !each.is_forced && !is_greedy) {
+        for _ in draws.tokens.iter().filter(|each| !each.is_forced) {
+            self.use_random();
+        }
+    }
+    fn use_random(&mut self) {
+        if !self.rule.is_greedy() {
             self.random.use_one();
         }
     }

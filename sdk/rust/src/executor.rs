@@ -112,7 +112,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
                 run_task(id);
             }
             round = round.wrapping_add(1);
-            if round % ROUNDS_BETWEEN_POLLS == 0 {
+            if round.is_multiple_of(ROUNDS_BETWEEN_POLLS) {
                 wait_for_host(0);
             }
         }

@@ -6,8 +6,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 type Decode<T> = fn(&[u8]) -> Result<T>;
@@ -148,10 +147,10 @@ pub fn sleep(duration: Duration) -> HostFuture<()> {
     HostFuture::new(unsafe { raw::runtime::sleep(nanoseconds) }, nothing)
 }
 
-/// The value of `future`, or the error `timeout` when it is not done in time; then it is dropped.
+/// The value of `future`, or the error `timeout` when it is not done within `limit`; then it is dropped.
 pub async fn with_timeout<T>(
-    future: impl Future<Output = Result<T>>,
     limit: Duration,
+    future: impl Future<Output = Result<T>>,
 ) -> Result<T> {
     let mut future = Box::pin(future);
     let mut timer = sleep(limit);
@@ -167,119 +166,6 @@ pub async fn with_timeout<T>(
                 format!("not done after {} ms", limit.as_millis()),
             ))),
         }
-    })
-    .await
-}
-
-/// Says which of several futures can go on, and wakes the one that awaits all of them.
-struct ChildWaker {
-    number: usize,
-    woken: Arc<Mutex<Vec<usize>>>,
-    parent: Arc<Mutex<Waker>>,
-}
-
-impl Wake for ChildWaker {
-    fn wake(self: Arc<Self>) {
-        self.woken.lock().expect("one thread").push(self.number);
-        let parent = self.parent.lock().expect("one thread").clone();
-        parent.wake();
-    }
-}
-
-/// Several futures side by side, each polled only when it can go on.
-struct SideBySide<F: Future> {
-    futures: Vec<Option<Pin<Box<F>>>>,
-    wakers: Vec<Waker>,
-    woken: Arc<Mutex<Vec<usize>>>,
-    parent: Option<Arc<Mutex<Waker>>>,
-}
-
-impl<F: Future> SideBySide<F> {
-    fn new(futures: impl IntoIterator<Item = F>) -> Self {
-        let futures: Vec<_> = futures.into_iter().map(|each| Some(Box::pin(each))).collect();
-        let woken = Arc::new(Mutex::new((0..futures.len()).collect()));
-        SideBySide { futures, wakers: Vec::new(), woken, parent: None }
-    }
-
-    fn follow(&mut self, waker: &Waker) {
-        match &self.parent {
-            Some(parent) => *parent.lock().expect("one thread") = waker.clone(),
-            None => {
-                let parent = Arc::new(Mutex::new(waker.clone()));
-                let of_number = |number| {
-                    let child =
-                        ChildWaker { number, woken: self.woken.clone(), parent: parent.clone() };
-                    Waker::from(Arc::new(child))
-                };
-                self.wakers = (0..self.futures.len()).map(of_number).collect();
-                self.parent = Some(parent);
-            }
-        }
-    }
-
-    /// Gives each value to `take`, until it says that enough came.
-    fn poll(&mut self, waker: &Waker, mut take: impl FnMut(usize, F::Output) -> bool) {
-        self.follow(waker);
-        let woken = std::mem::take(&mut *self.woken.lock().expect("one thread"));
-        for number in woken {
-            let Some(future) = &mut self.futures[number] else { continue };
-            let mut context = Context::from_waker(&self.wakers[number]);
-            if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-                self.futures[number] = None;
-                if take(number, value) {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// The values of several futures that run side by side, in their order. At the first error the others are
-/// dropped.
-pub async fn gather<T, F>(futures: impl IntoIterator<Item = F>) -> Result<Vec<T>>
-where
-    F: Future<Output = Result<T>>,
-{
-    let mut all = SideBySide::new(futures);
-    let mut values: Vec<Option<T>> = all.futures.iter().map(|_| None).collect();
-    let mut missing = values.len();
-    std::future::poll_fn(move |context| {
-        let mut failure = None;
-        all.poll(context.waker(), |number, value| match value {
-            Ok(value) => {
-                values[number] = Some(value);
-                missing -= 1;
-                false
-            }
-            Err(error) => {
-                failure = Some(error);
-                true
-            }
-        });
-        match failure {
-            Some(error) => Poll::Ready(Err(error)),
-            None if missing == 0 => Poll::Ready(Ok(values.drain(..).flatten().collect())),
-            None => Poll::Pending,
-        }
-    })
-    .await
-}
-
-/// Runs several futures side by side. Gives their values, in their order, when all are done.
-pub async fn when_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
-    let mut all = SideBySide::new(futures);
-    let mut values: Vec<Option<F::Output>> = all.futures.iter().map(|_| None).collect();
-    let mut missing = values.len();
-    std::future::poll_fn(move |context| {
-        all.poll(context.waker(), |number, value| {
-            values[number] = Some(value);
-            missing -= 1;
-            false
-        });
-        if missing == 0 {
-            return Poll::Ready(values.drain(..).flatten().collect());
-        }
-        Poll::Pending
     })
     .await
 }

@@ -3,14 +3,17 @@
 //! The loop runs in the host: it draws the next token while the program shows the last one. Where the program
 //! guesses what comes next (`draft`), or the host runs as many loops as it can, the program asks for each
 //! step; the tokens are the same.
-use crate::context::Context;
+use crate::context::{Context, Distribution};
 use crate::draw::{
-    no_token_left, DrawEnd, DrawRule, DrawnToken, Draws, LogitBias, Random, TokenProbability,
+    no_token_left, DrawEnd, DrawRule, Drawer, DrawnToken, Draws, LogitBias, TokenProbability,
 };
+use crate::hook::{Hook, HookSet, Hooks, NoHooks};
 use crate::host::{self, Handle};
 use crate::raw;
+use crate::sampling;
 use crate::stop::ShownText;
-use crate::{Error, ErrorCode, Grammar, HostFuture, Matcher, Result};
+use crate::stream::Values;
+use crate::{Error, ErrorCode, Grammar, HostFuture, Result};
 use std::collections::VecDeque;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -88,7 +91,7 @@ impl GenerateOptions {
         GenerateOptions { max_tokens: count, ..GenerateOptions::default() }
     }
 
-    fn draw_rule(&self) -> DrawRule {
+    pub(crate) fn draw_rule(&self) -> DrawRule {
         DrawRule {
             temperature: self.temperature,
             top_k: self.top_k,
@@ -172,7 +175,7 @@ impl Generation {
     }
 }
 
-/// A value that a function that shows text may return.
+/// A value that a function of the program may return to the SDK that calls it: one that shows text, or a hook.
 pub trait Shown {
     /// An error ends the generation.
     fn shown(self) -> Result<()>;
@@ -188,16 +191,14 @@ impl Shown for Result<()> {
     }
 }
 
-type Draft = Box<dyn FnMut(&Context) -> Vec<u32>>;
-
 /// The source of tokens.
 enum Source {
     /// Not begun.
     Nothing,
     /// The loop of the host.
     Loop(Handle),
-    /// Steps that the program asks for, with the rule.
-    Steps(Handle),
+    /// Steps that the program asks for.
+    Steps,
 }
 
 /// Lets the model go on: await it for all of the text, [`stream`](Generator::stream) it, or take it token by
@@ -206,18 +207,16 @@ enum Source {
 ///
 /// A context that is full ends a generation as `max_tokens` does, with [`FinishReason::Length`].
 #[must_use = "a Generator does nothing until it is awaited or asked for its next()"]
-pub struct Generator<'a> {
+pub struct Generator<'a, H = NoHooks> {
     context: &'a mut Context,
     options: GenerateOptions,
     stop_tokens: Vec<u32>,
-    draft: Option<Draft>,
+    hooks: H,
     source: Source,
-    matcher: Option<Matcher>,
-    mask: Vec<u32>,  // For the first draw of a healed prompt.
+    drawer: Drawer,
     healed: Vec<u8>, // The bytes of the prompt with which its first token begins.
-    random: Random,
     pending: VecDeque<DrawnToken>, // Drawn, and not given yet.
-    end: DrawEnd,                  // What the host said of the end.
+    end: DrawEnd,    // What the host said of the end.
     shown: ShownText,
     answer: Generation,
     is_closed: bool,
@@ -232,12 +231,10 @@ impl<'a> Generator<'a> {
         };
         Generator {
             stop_tokens,
-            draft: None,
+            hooks: NoHooks,
             source: Source::Nothing,
-            matcher: None,
-            mask: Vec::new(),
+            drawer: Drawer::new(options.draw_rule(), options.seed),
             healed: Vec::new(),
-            random: Random::new(options.seed),
             pending: VecDeque::new(),
             end: DrawEnd::None,
             shown: ShownText::new(&options.stop),
@@ -253,13 +250,61 @@ impl<'a> Generator<'a> {
             options,
         }
     }
+}
+
+impl<'a, H: HookSet<'a>> Generator<'a, H> {
+    fn with_hooks(self, set: impl FnOnce(&mut Hooks<'a>)) -> Generator<'a, Hooks<'a>> {
+        let mut hooks = self.hooks.into_hooks();
+        set(&mut hooks);
+        Generator {
+            context: self.context,
+            options: self.options,
+            stop_tokens: self.stop_tokens,
+            hooks,
+            source: self.source,
+            drawer: self.drawer,
+            healed: self.healed,
+            pending: self.pending,
+            end: self.end,
+            shown: self.shown,
+            answer: self.answer,
+            is_closed: self.is_closed,
+        }
+    }
 
     /// Guesses what comes next: `guess` gives at most 64 tokens, or none, of what the context holds. The guess is
     /// computed in one pass with the next draw, and each of its tokens that is drawn saves a pass. It never
     /// changes what is drawn.
-    pub fn draft(mut self, guess: impl FnMut(&Context) -> Vec<u32> + 'static) -> Generator<'a> {
-        self.draft = Some(Box::new(guess));
-        self
+    pub fn draft(self, guess: impl FnMut(&Context) -> Vec<u32> + 'a) -> Generator<'a, Hooks<'a>> {
+        self.with_hooks(|hooks| hooks.draft = Some(Box::new(guess)))
+    }
+
+    /// Changes the distribution before a token is drawn from it. It has the `top_k` most probable tokens; under a grammar,
+    /// those that may come. The hook sets probabilities and drops tokens. They need not add up to 1, nor fall.
+    pub fn reshape<R: Shown + 'a>(
+        self,
+        hook: impl AsyncFnMut(&mut Distribution) -> R + 'a,
+    ) -> Generator<'a, Hooks<'a>> {
+        self.with_hooks(|hooks| hooks.reshape = Some(Hook::new(hook)))
+    }
+    /// Changes the logits of the whole vocabulary before the rule and a grammar act on them. The probabilities that are
+    /// reported stay those of the model.
+    ///
+    /// A hook waits for whatever it needs, such as another context. [`Mutex`](crate::Mutex) holds what two hooks use.
+    pub fn logits<R: Shown + 'a>(
+        self,
+        hook: impl AsyncFnMut(&mut [f32]) -> R + 'a,
+    ) -> Generator<'a, Hooks<'a>> {
+        self.with_hooks(|hooks| hooks.logits = Some(Hook::new(hook)))
+    }
+    /// Calls the hook with each token that the context gets, also with the one that ends the generation, before its text
+    /// is shown. A second context can follow the first by it.
+    pub fn on_token<R: Shown + 'a>(
+        self,
+        mut hook: impl AsyncFnMut(u32) -> R + 'a,
+    ) -> Generator<'a, Hooks<'a>> {
+        let hook = Hook::new(async move |token: &mut u32| hook(*token).await);
+        self.with_hooks(|hooks| hooks.on_token = Some(hook))
     }
 
     /// All of it, without showing anything. Awaiting the generator does the same.
@@ -276,6 +321,17 @@ impl<'a> Generator<'a> {
             }
         }
         Ok(self.take_answer())
+    }
+
+    /// Its pieces as a [`Stream`](crate::Stream), up to its end or its first error.
+    pub fn into_stream(self) -> Values<'a, Result<Piece>>
+    where
+        H: 'a,
+    {
+        Values::of_steps(self, async |mut generator| {
+            let piece = generator.next().await;
+            (generator, piece)
+        })
     }
 
     fn take_answer(&mut self) -> Generation {
@@ -333,7 +389,14 @@ impl<'a> Generator<'a> {
         }
         let Some(drawn) = self.drawn_next().await? else { return Ok(self.given(None)) };
         let token = drawn.token.token;
-        self.context.note_drawn(token);
+        if self.hooks.draws() {
+            self.take(token).await?;
+        } else {
+            self.context.note_drawn(token);
+        }
+        if let Some(hook) = self.hooks.get_mut().and_then(|hooks| hooks.on_token.as_mut()) {
+            hook.call(&mut { token }).await?;
+        }
         self.answer.log_probability += drawn.token.log_probability();
         self.answer.drawn_count += 1;
         let mut piece = Piece {
@@ -401,22 +464,47 @@ impl<'a> Generator<'a> {
     }
 
     async fn begin(&mut self) -> Result<()> {
-        let rule = self.options.draw_rule().create(&self.context.model)?;
-        if self.options.heal && self.options.grammar.is_some() {
-            return Err(Error::invalid(
-                "heal changes the last token of the prompt, which no grammar knows: use one or the other",
-            ));
-        }
+        self.drawer.rule_handle(&self.context.model)?;
+        self.check_options()?;
+        self.drawer.report_top(self.options.top_logprobs);
         if let Some(grammar) = &self.options.grammar {
-            self.matcher = Some(grammar.matcher()?);
+            self.drawer.constrain(grammar.matcher()?);
         }
         self.context.queue_turns(true).await?;
-        self.source = Source::Steps(rule);
+        self.source = Source::Steps;
         if self.options.heal && !self.context.turns.answer_open {
             self.begin_healing().await?;
         }
-        if self.draft.is_none() && self.options.max_tokens > 0 && !self.options.heal {
+        let asks_for_steps = self.hooks.drafts() || self.hooks.draws() || self.options.heal;
+        if !asks_for_steps && self.options.max_tokens > 0 {
             self.begin_loop()?;
+        }
+        Ok(())
+    }
+
+    /// The options do not exclude each other.
+    fn check_options(&self) -> Result<()> {
+        let refused = |why: &str| Err(Error::invalid(format!("{why}: use one or the other")));
+        if self.hooks.reshapes() {
+            if sampling::adjusts_logits(self.drawer.rule()) {
+                return refused(
+                    "reshape works on probabilities; penalties, logit_bias, top_n_sigma and DRY work on logits",
+                );
+            }
+            if self.hooks.get().is_some_and(|hooks| hooks.logits.is_some()) {
+                return refused(
+                    "reshape works on probabilities, and logits on what they are made of",
+                );
+            }
+        }
+        if self.hooks.draws() && self.hooks.drafts() {
+            let name = if self.hooks.reshapes() { "reshape" } else { "logits" };
+            return refused(&format!(
+                "{name} changes each draw, and draft needs several in one pass"
+            ));
+        }
+        if self.options.heal && self.options.grammar.is_some() {
+            return refused("heal changes the last token of the prompt, which no grammar knows");
         }
         Ok(())
     }
@@ -435,7 +523,7 @@ impl<'a> Generator<'a> {
         let model = self.context.model().clone();
         let kinds = model.token_kinds(0, model.info().vocabulary_size).await?;
         let texts = model.vocabulary().await?;
-        if texts.get(last).map_or(true, Vec::is_empty) || kinds[last] > BYTE {
+        if texts.get(last).is_none_or(Vec::is_empty) || kinds[last] > BYTE {
             return Ok(());
         }
         let may_come =
@@ -445,26 +533,23 @@ impl<'a> Generator<'a> {
             return Ok(());
         }
         self.context.rewind(count - 1).await?;
-        self.mask = vec![0; (texts.len() + 31) / 32];
+        let mut mask = vec![0; texts.len().div_ceil(32)];
         for token in allowed {
-            self.mask[token / 32] |= 1 << (token % 32);
+            mask[token / 32] |= 1 << (token % 32);
         }
+        self.drawer.allow(mask);
         self.healed = texts[last].clone();
         Ok(())
     }
 
-    fn matchers(&self) -> Vec<i32> {
-        self.matcher.iter().map(Matcher::handle).collect()
-    }
-
     /// As many loops as the host allows may be running: then the program asks for each step.
     fn begin_loop(&mut self) -> Result<()> {
-        let Source::Steps(rule) = &self.source else { return Ok(()) };
-        let matchers = self.matchers();
+        let rule = self.drawer.rule_handle(&self.context.model)?;
+        let matchers = self.drawer.matcher_handles();
         let begun = Handle::of_call(unsafe {
             raw::draw::generate(
                 self.context.handle(),
-                rule.get(),
+                rule,
                 matchers.as_ptr(),
                 host::count(&matchers),
                 self.options.seed,
@@ -516,54 +601,95 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// One pass, with the guess of what comes next.
+    /// One pass. A step that does not fit the context any more ends the generation; those before it did.
     async fn draw_step(&mut self) -> Result<Draws> {
-        let Source::Steps(rule) = &self.source else { return Err(no_token_left()) };
-        self.context.end_loop(); // All that the step before drew was given.
-        let mask = std::mem::take(&mut self.mask);
-        let mut drafts = Vec::new();
-        if let (Some(guess), true) = (&mut self.draft, mask.is_empty()) {
-            drafts = guess(self.context);
-        }
-        let is_greedy = self.options.draw_rule().is_greedy();
-        let count = drafts.len() + 1;
-        let randoms = if is_greedy { vec![0.0; count] } else { self.random.look_ahead(count) };
-        let matchers = self.matchers();
-        let call = unsafe {
-            raw::draw::verify(
-                self.context.handle(),
-                rule.get(),
-                matchers.as_ptr(),
-                host::count(&matchers),
-                mask.as_ptr(),
-                host::count(&mask),
-                drafts.as_ptr(),
-                host::count(&drafts),
-                randoms.as_ptr(),
-                host::count(&randoms),
-                self.options.top_logprobs,
-                1,
-            )
+        let step = if self.hooks.reshapes() {
+            self.draw_reshaped().await
+        } else if self.hooks.draws() {
+            self.draw_of_logits().await
+        } else {
+            self.draw_in_host().await
         };
-        let step = HostFuture::new(call, Draws::decode);
-        self.context.begin_loop();
-        match step.await {
-            Ok(draws) => {
-                for _ in draws.tokens.iter().filter(|each| !each.is_forced && !is_greedy) {
-                    self.random.use_one();
-                }
-                Ok(draws)
-            }
-            // The step does not fit the context any more; those before it did.
-            Err(error) if error.code == ErrorCode::OutOfRange && !self.answer.tokens.is_empty() => {
+        self.drawer.allow(Vec::new()); // What a healed prompt restricts is the first token alone.
+        match step {
+            Err(error) if self.is_full(&error) => {
                 Ok(Draws { end: DrawEnd::Length, tokens: Vec::new() })
             }
-            Err(error) => Err(error),
+            other => other,
         }
+    }
+    fn is_full(&self, error: &Error) -> bool {
+        error.code == ErrorCode::OutOfRange
+            && *error != no_token_left()
+            && !self.answer.tokens.is_empty()
+    }
+
+    /// A draw by the host, with the guess of what comes next.
+    async fn draw_in_host(&mut self) -> Result<Draws> {
+        self.context.end_loop(); // All that the step before drew was given.
+        let mut drafts = Vec::new();
+        let guess = self.hooks.get_mut().and_then(|hooks| hooks.draft.as_mut());
+        if let (Some(guess), true) = (guess, self.drawer.mask().is_empty()) {
+            drafts = guess(self.context);
+        }
+        let step = self.context.begin_verify(&drafts, &mut self.drawer)?;
+        let draws = step.await?;
+        self.drawer.note(&draws);
+        Ok(draws)
+    }
+
+    /// One of logits that the program changed.
+    async fn draw_of_logits(&mut self) -> Result<Draws> {
+        let said = self.context.next_logits().await?;
+        let mut changed = said.clone();
+        if let Some(hook) = self.hooks.get_mut().and_then(|hooks| hooks.logits.as_mut()) {
+            hook.call(&mut changed).await?;
+        }
+        let token = self.drawer.token_of(self.context, &changed).await?;
+        Ok(Draws::one(DrawnToken::of_logits(said, token, self.options.top_logprobs)))
+    }
+
+    /// One of a distribution that the program reshaped; of the tokens that may come, where not all may.
+    async fn draw_reshaped(&mut self) -> Result<Draws> {
+        const WHOLE_VOCABULARY: u32 = u32::MAX;
+        let mask = self.drawer.allowed().await?;
+        if !mask.is_empty() && mask.iter().all(|word| *word == 0) {
+            return Ok(Draws { end: DrawEnd::NoTokenAllowed, tokens: Vec::new() });
+        }
+        let top_k = if mask.is_empty() { self.options.top_k } else { 0 };
+        let wanted = if top_k == 0 { WHOLE_VOCABULARY } else { top_k };
+        let given = self.context.next_distribution(wanted).await?;
+        let mut reshaped = given.clone();
+        reshaped.tokens.retain(|each| sampling::is_allowed(&mask, each.token));
+        if let Some(hook) = self.hooks.get_mut().and_then(|hooks| hooks.reshape.as_mut()) {
+            hook.call(&mut reshaped).await?;
+        }
+        reshaped.tokens.retain(|each| each.probability > 0.0);
+        if reshaped.tokens.is_empty() {
+            return Err(Error::invalid("reshape left no token with a probability above 0"));
+        }
+        let token = self.drawer.token_of_distribution(&reshaped);
+        let probability = given.probability_of(token);
+        Ok(Draws::one(DrawnToken {
+            token: TokenProbability { token, probability },
+            is_forced: false,
+            top: Vec::new(),
+        }))
+    }
+
+    /// The context and the matchers get a token that the program drew.
+    async fn take(&mut self, token: u32) -> Result<()> {
+        self.context.append(&[token])?;
+        for each in self.drawer.matchers() {
+            if each.accept(&[token]).await? {
+                self.end = DrawEnd::GrammarComplete; // With this token.
+            }
+        }
+        Ok(())
     }
 }
 
-impl<'a> IntoFuture for Generator<'a> {
+impl<'a, H: HookSet<'a> + 'a> IntoFuture for Generator<'a, H> {
     type Output = Result<Generation>;
     type IntoFuture = Pin<Box<dyn Future<Output = Result<Generation>> + 'a>>;
     fn into_future(self) -> Self::IntoFuture {

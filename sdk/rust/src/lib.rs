@@ -1,24 +1,14 @@
 //! Programs that run next to a language model, in a Quire server.
 //!
 //! ```no_run
-//! use quire::{session, Context, GenerateOptions, OptionReader, Options, Result};
+//! use quire::{session, Context, GenerateOptions, Options, Result};
 //!
+//! #[derive(Options)]
 //! struct Program {
+//!     /// The text to continue
+//!     #[option(words, default = "The capital of France is")]
 //!     prompt: String,
 //!     generate: GenerateOptions,
-//! }
-//!
-//! impl Default for Program {
-//!     fn default() -> Self {
-//!         Program { prompt: "The capital of France is".into(), generate: GenerateOptions::default() }
-//!     }
-//! }
-//!
-//! impl Options for Program {
-//!     fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-//!         reader.words("prompt", &mut self.prompt, "The text to continue");
-//!         reader.generation(&mut self.generate);
-//!     }
 //! }
 //!
 //! #[quire::main]
@@ -41,6 +31,9 @@
 //! [`raw`].
 #![warn(missing_docs)]
 
+// The macros name the crate by its name, here too.
+extern crate self as quire;
+
 mod chat;
 mod child;
 mod choose;
@@ -51,6 +44,7 @@ mod executor;
 mod future;
 mod generate;
 mod grammar;
+mod hook;
 mod host;
 pub mod http;
 mod json;
@@ -58,16 +52,20 @@ pub mod low;
 mod matcher;
 pub mod messaging;
 mod model;
+mod mutex;
 mod options;
 mod program;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod raw;
 pub mod runtime;
+mod sampling;
 pub mod serve;
 pub mod session;
+mod side_by_side;
 mod stop;
 pub mod store;
+mod stream;
 mod tools;
 
 pub use chat::ChatMessage;
@@ -80,14 +78,20 @@ pub use context::{
 pub use draw::{DrawEnd, DrawRule, Drawer, DrawnToken, Draws, LogitBias, TokenProbability};
 pub use error::{Error, Result};
 pub use executor::{block_on, spawn, Task};
-pub use future::{gather, sleep, when_all, with_timeout, HostFuture};
+pub use future::{sleep, with_timeout, HostFuture};
 pub use generate::{FinishReason, GenerateOptions, Generation, Generator, Piece, Shown};
 pub use grammar::Grammar;
+pub use hook::{HookSet, Hooks, NoHooks};
 pub use json::Json;
 pub use matcher::Matcher;
 pub use model::{Model, ModelInfo, Priority, Queue, TokenizeOptions};
-pub use options::{OptionNumber, OptionReader, Options};
+pub use mutex::{Mutex, MutexGuard};
+#[doc(hidden)]
+pub use options::texts_of;
+pub use options::{OptionNumber, OptionReader, OptionValue, Options};
 pub use program::{entry, Prompt};
-pub use quire_macros::{endpoint, main};
+pub use quire_macros::{endpoint, main, Options};
 pub use raw::ErrorCode;
+pub use side_by_side::{first_ok, gather, race, when_all, when_any, Either, Gather};
+pub use stream::{Stream, Values};
 pub use tools::{Tool, ToolAnswer, ToolCall, ToolOptions, ToolRun, Tools};

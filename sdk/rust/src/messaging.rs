@@ -2,6 +2,7 @@
 use crate::future::to_text;
 use crate::host::{self, checked, checked_empty, Handle};
 use crate::raw;
+use crate::stream::Values;
 use crate::{HostFuture, Result};
 
 /// Gives the message to everyone who is subscribed to the topic now. Returns to how many.
@@ -34,6 +35,10 @@ impl Subscription {
     /// The next message.
     pub fn next(&self) -> HostFuture<String> {
         HostFuture::new(unsafe { raw::messaging::next_message(self.handle.get()) }, to_text)
+    }
+    /// The messages, one after the other. They come for as long as the subscription is there.
+    pub fn messages(&self) -> Values<'_, Result<String>> {
+        Values::of_steps((), |()| async { ((), self.next().await.map(Some)) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The options of a program, each declared once.
 use crate::json::quoted;
-use crate::{Error, GenerateOptions, Json, Result};
+use crate::{Error, GenerateOptions, Json, Prompt, Result};
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
@@ -9,25 +9,43 @@ use std::str::FromStr;
 /// theirs.
 ///
 /// ```
-/// use quire::{OptionReader, Options};
+/// use quire::Options;
 ///
-/// #[derive(Default)]
+/// #[derive(Options)]
 /// struct Program {
+///     /// What is asked
+///     #[option(words, required)]
 ///     question: String,
+///     /// Answers
+///     #[option(range = 1..=64, default = 4)]
 ///     count: u32,
-///     is_loud: bool,
-/// }
-/// impl Options for Program {
-///     fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-///         reader.words("question", &mut self.question, "What is asked").required();
-///         reader.number("count", &mut self.count, "Answers", 1..=64);
-///         reader.flag("loud", &mut self.is_loud, "In capital letters");
-///     }
+///     /// How the answers sound
+///     #[option(choices = ["plain", "grand"], default = "plain")]
+///     tone: String,
+///     /// In capital letters
+///     loud: bool,
 /// }
 ///
 /// let words = ["--count=3", "What", "is", "it?"].map(String::from);
 /// let program: Program = quire::OptionReader::options_of(&words).unwrap();
 /// assert_eq!((program.question.as_str(), program.count), ("What is it?", 3));
+/// assert_eq!((program.tone.as_str(), program.loud), ("plain", false));
+/// ```
+///
+/// [`derive(Options)`](derive.Options.html) implements this trait and `Default`. By hand, each option is declared in
+/// `read`, with the member that it sets:
+///
+/// ```
+/// # use quire::{OptionReader, Options};
+/// #[derive(Default)]
+/// struct Program {
+///     count: u32,
+/// }
+/// impl Options for Program {
+///     fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
+///         reader.number("count", &mut self.count, "Answers", 0..=64);
+///     }
+/// }
 /// ```
 ///
 /// Parser, defaults, errors and the JSON schema that `quire build` writes to the module come from
@@ -38,6 +56,10 @@ pub trait Options: Default {
 }
 
 /// A type of numbers that options may have.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number that an option can be",
+    note = "a range belongs to an option of the types u8, u16, u32, u64, usize, i32, i64, f32 and f64"
+)]
 pub trait OptionNumber: Copy + PartialOrd + Display + FromStr + 'static {
     /// Whether it has no fraction.
     const IS_WHOLE: bool;
@@ -57,6 +79,62 @@ macro_rules! option_numbers {
 }
 option_numbers!(u8: true, u16: true, u32: true, u64: true, usize: true, i32: true, i64: true, f32: false, f64: false);
 
+/// A type that a field of `#[derive(Options)]` may have.
+#[diagnostic::on_unimplemented(
+    message = "an option cannot be a `{Self}`",
+    note = "an option is a String, an Option<String>, a Vec<String>, a bool, a number (u8, u16, u32, u64, usize, i32, i64, \
+            f32, f64), a Prompt, GenerateOptions, or a struct that implements Options"
+)]
+pub trait OptionValue {
+    /// Declares the option that sets this value. A value that has options of its own declares those.
+    fn declare<'a>(
+        &'a mut self,
+        reader: &mut OptionReader<'a>,
+        name: &'static str,
+        meaning: &'static str,
+    );
+}
+macro_rules! option_values {
+    ($($kind:ty: |$value:ident, $reader:ident, $name:ident, $meaning:ident| $declare:expr;)*) => {$(
+        impl OptionValue for $kind {
+            fn declare<'a>(
+                &'a mut self,
+                $reader: &mut OptionReader<'a>,
+                $name: &'static str,
+                $meaning: &'static str,
+            ) {
+                let $value = self;
+                $declare;
+            }
+        }
+    )*};
+}
+option_values!(
+    String: |value, reader, name, meaning| reader.text(name, value, meaning);
+    Option<String>: |value, reader, name, meaning| reader.optional_text(name, value, meaning);
+    Vec<String>: |value, reader, name, meaning| reader.texts(name, value, meaning);
+    bool: |value, reader, name, meaning| reader.flag(name, value, meaning);
+    GenerateOptions: |value, reader, _name, _meaning| reader.generation(value);
+    Prompt: |value, reader, _name, _meaning| value.read(reader);
+);
+macro_rules! option_value_numbers {
+    ($($kind:ty),*) => {$(option_values!(
+        $kind: |value, reader, name, meaning| reader.number(name, value, meaning, ..);
+    );)*};
+}
+option_value_numbers!(u8, u16, u32, u64, usize, i32, i64, f32, f64);
+impl<T: Options> OptionValue for T {
+    fn declare<'a>(&'a mut self, reader: &mut OptionReader<'a>, _: &'static str, _: &'static str) {
+        self.read(reader);
+    }
+}
+
+/// The default of a list, as `#[derive(Options)]` writes it.
+#[doc(hidden)]
+pub fn texts_of<const COUNT: usize>(texts: [&str; COUNT]) -> Vec<String> {
+    texts.map(String::from).to_vec()
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Text,
@@ -70,6 +148,7 @@ struct Declared<'a> {
     name: &'static str,
     kind: Kind,
     meaning: &'static str,
+    choices: &'static [&'static str], // Of a text; empty: any text.
     /// Takes a value; false: it is none of the option's.
     assign: Box<dyn FnMut(&str) -> bool + 'a>,
     limits: Option<(String, String)>,
@@ -158,6 +237,22 @@ impl<'a> OptionReader<'a> {
     ) -> &mut Self {
         self.text(name, into, meaning);
         self.options.last_mut().expect("it was declared").takes_words = true;
+        self
+    }
+    /// A text that is one of `choices`.
+    pub fn choice(
+        &mut self,
+        name: &'static str,
+        into: &'a mut String,
+        meaning: &'static str,
+        choices: &'static [&'static str],
+    ) -> &mut Self {
+        let default = if into.is_empty() { String::new() } else { quoted(into) };
+        self.add(name, Kind::Text, meaning, default, move |value| {
+            *into = value.to_string();
+            choices.contains(&value)
+        });
+        self.options.last_mut().expect("it was declared").choices = choices;
         self
     }
     /// True when it is given.
@@ -263,6 +358,7 @@ impl<'a> OptionReader<'a> {
             name,
             kind,
             meaning,
+            choices: &[],
             assign: Box::new(assign),
             limits: None,
             default,
@@ -369,6 +465,9 @@ impl<'a> OptionReader<'a> {
 
 impl Declared<'_> {
     fn form(&self) -> String {
+        if !self.choices.is_empty() {
+            return format!("one of {}", self.choices.join(", "));
+        }
         let kind = match self.kind {
             Kind::Text | Kind::Texts => return "a text".to_string(),
             Kind::Whole => "a whole number",
@@ -406,6 +505,9 @@ impl Declared<'_> {
             members.push(("items", Json::object([("type", "string".into())])));
         }
         members.push(("description", self.meaning.into()));
+        if !self.choices.is_empty() {
+            members.push(("enum", self.choices.to_vec().into()));
+        }
         if let Some((least, most)) = &self.limits {
             members.push(("minimum", Json::Number(least.clone())));
             members.push(("maximum", Json::Number(most.clone())));
@@ -504,6 +606,72 @@ mod tests {
         assert_eq!(all.files, ["a", "b"]);
         let none = read(&[]).unwrap();
         assert_eq!((none.depth, none.files.len(), none.system), (2, 1, None));
+    }
+
+    /// What is made, given by attributes.
+    #[derive(crate::Options)]
+    struct Derived {
+        /// The question,
+        /// in words.
+        #[option(words, default = "why?")]
+        question: String,
+        /// Answers
+        #[option(range = 1..=64, default = 4)]
+        answer_count: u32,
+        /// A share
+        #[option(range = 0.0..=1.0, default = 0.5)]
+        pub share: f64,
+        /// Steps
+        #[option(range = -3..)]
+        step: i64,
+        /// How it sounds
+        #[option(choices = ["plain", "grand"], default = "plain")]
+        tone: String,
+        #[option(name = "file", default = ["a", "b"])]
+        pub(crate) files: Vec<String>,
+        system: Option<String>,
+        is_loud: bool,
+        prompt: Inner,
+        #[option(default = GenerateOptions::max_tokens(7))]
+        generate: GenerateOptions,
+    }
+    #[derive(crate::Options)]
+    struct Inner {
+        /// How deep
+        #[option(required)]
+        depth: u8,
+    }
+
+    #[test]
+    fn a_derived_struct_has_the_options_of_its_fields() {
+        let read = |words: &[&str]| {
+            let words = words.iter().map(|each| each.to_string()).collect::<Vec<_>>();
+            OptionReader::options_of::<Derived>(&words)
+        };
+        let none = read(&["--depth", "2"]).unwrap();
+        assert_eq!((none.question.as_str(), none.answer_count, none.share), ("why?", 4, 0.5));
+        assert_eq!((none.step, none.tone.as_str(), none.files.len()), (0, "plain", 2));
+        assert_eq!((none.system, none.is_loud, none.prompt.depth), (None, false, 2));
+        assert_eq!(none.generate.max_tokens, 7);
+        let all = read(&["--depth=9", "who?", "--file", "c", "--tone=grand", "--is-loud"]).unwrap();
+        assert_eq!((all.question.as_str(), all.files), ("who?", vec!["c".to_string()]));
+        assert!(all.is_loud && all.tone == "grand");
+        let message = |words: &[&str]| read(words).err().expect("an error").message;
+        assert_eq!(
+            message(&["--tone", "shrill"]),
+            "--tone must be one of plain, grand, not \"shrill\""
+        );
+        assert!(message(&["--answer-count", "65"]).contains("a whole number from 1 to 64"));
+        assert_eq!(message(&[]), "give --depth: How deep");
+        let schema = Json::parse(&OptionReader::schema_of::<Derived>()).unwrap();
+        assert_eq!(
+            schema["properties"]["question"].to_string(),
+            r#"{"type":"string","description":"The question, in words","default":"why?","words":true}"#
+        );
+        assert_eq!(
+            schema["properties"]["tone"].to_string(),
+            r#"{"type":"string","description":"How it sounds","enum":["plain","grand"],"default":"plain"}"#
+        );
     }
 
     #[test]

@@ -197,6 +197,12 @@ pub struct Prompt {
     file: String,
 }
 
+impl From<&str> for Prompt {
+    fn from(otherwise: &str) -> Prompt {
+        Prompt::new(otherwise)
+    }
+}
+
 impl Prompt {
     /// One that is `otherwise` where none is given.
     pub fn new(otherwise: &str) -> Prompt {
@@ -238,7 +244,7 @@ impl Prompt {
 
 async fn received_file(name: &str) -> Result<String> {
     const TIME_MAX: Duration = Duration::from_secs(10); // A client that sends files sends the first at once.
-    let file = with_timeout(session::receive_file(), TIME_MAX).await.map_err(|error| {
+    let file = with_timeout(TIME_MAX, session::receive_file()).await.map_err(|error| {
         Error::new(
             error.code,
             format!(

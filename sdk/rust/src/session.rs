@@ -2,7 +2,8 @@
 use crate::future::{nothing, to_bytes, to_text};
 use crate::host::{self, checked_empty, Handle, Record};
 use crate::raw;
-use crate::{HostFuture, Result};
+use crate::stream::Values;
+use crate::{ErrorCode, HostFuture, Result};
 
 const PART_BYTES_MAX: usize = 1 << 20;
 
@@ -13,6 +14,35 @@ pub fn send(message: &str) -> Result<()> {
 /// One message of the client. The error `unavailable`: it has ended its side.
 pub fn receive() -> HostFuture<String> {
     HostFuture::new(unsafe { raw::session::receive() }, to_text)
+}
+
+/// The messages of the client, until it ends its side.
+pub fn messages() -> Values<'static, Result<String>> {
+    Values::of_steps((), |()| async {
+        match receive().await {
+            Err(error) if error.code == ErrorCode::Unavailable => ((), Ok(None)),
+            other => ((), other.map(Some)),
+        }
+    })
+}
+
+/// Sends a text to the client: `quire::print!("{} tokens", count)?`. The arguments are those of `format!`, and the result
+/// is that of [`session::send`](crate::session::send). The macros of the standard library of that name write to the log.
+#[macro_export]
+macro_rules! print {
+    ($($argument:tt)*) => {
+        $crate::session::send(&::std::format!($($argument)*))
+    };
+}
+/// The same as [`print!`](crate::print), with the end of a line.
+#[macro_export]
+macro_rules! println {
+    () => {
+        $crate::session::send("\n")
+    };
+    ($($argument:tt)*) => {
+        $crate::session::send(&(::std::format!($($argument)*) + "\n"))
+    };
 }
 
 /// Sends a file, waiting for the client where it takes its time.

@@ -206,7 +206,7 @@ impl Tools {
             ));
         };
         let mut result =
-            with_timeout((tool.run)(call.arguments.clone()), self.options.time_max).await;
+            with_timeout(self.options.time_max, (tool.run)(call.arguments.clone())).await;
         match &mut result {
             Err(error) if error.code == ErrorCode::Timeout => {
                 error.message =

@@ -3,6 +3,10 @@
 //! Either takes an `async fn` and leaves it as it is under a name of its own. It adds `fn main()`,
 //! which the server calls, and the export `quire_options`. `quire build` makes the options that
 //! `--help` prints from it.
+//!
+//! `#[derive(quire::Options)]` makes a struct the options of a program.
+mod options;
+
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
 /// The entry of a program: an async function that takes nothing, its options
@@ -17,6 +21,45 @@ pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn endpoint(attribute: TokenStream, item: TokenStream) -> TokenStream {
     entry("endpoint", attribute, item)
+}
+
+/// Implements [`quire::Options`](../quire/trait.Options.html) and `Default` for a struct. Each field is an option, and
+/// its comment is the help text.
+///
+/// ```ignore
+/// #[derive(quire::Options)]
+/// struct Program {
+///     /// The question
+///     #[option(words, default = "What is a page table?")]
+///     question: String,
+///     /// Answers side by side
+///     #[option(range = 1..=64, default = 4)]
+///     count: u32,
+///     /// How the answers sound
+///     #[option(choices = ["plain", "grand"], default = "plain")]
+///     tone: String,
+///     /// Files to read
+///     #[option(name = "file")]
+///     files: Vec<String>,
+///     #[option(default = GenerateOptions::max_tokens(64))]
+///     generate: GenerateOptions,
+/// }
+/// ```
+///
+/// | the attribute has | meaning |
+/// |---|---|
+/// | `default = VALUE` | the value without the option; else it is that of `Default` |
+/// | `range = 1..=64` | the numbers that the option takes |
+/// | `choices = ["a", "b"]` | the texts that it takes |
+/// | `words` | words that belong to no option are its value; one option at most |
+/// | `required` | it must be given |
+/// | `name = "file"` | the name of the option; else the field's, with `-` for `_` |
+///
+/// A field is a `String`, an `Option<String>`, a `Vec<String>`, a `bool`, a number, a `quire::Prompt`, a
+/// `quire::GenerateOptions`, or a struct of further options. A default that is not within its range is an error of the compiler.
+#[proc_macro_derive(Options, attributes(option))]
+pub fn derive_options(item: TokenStream) -> TokenStream {
+    options::derive(item)
 }
 
 fn entry(attribute: &str, arguments: TokenStream, item: TokenStream) -> TokenStream {

@@ -40,6 +40,10 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// The probability of the token; 0 if it is not among these.
+    pub fn probability_of(&self, token: u32) -> f32 {
+        self.tokens.iter().find(|each| each.token == token).map_or(0.0, |each| each.probability)
+    }
     pub(crate) fn decode(bytes: &[u8]) -> Result<Distribution> {
         let mut record = Record::new(bytes, "a distribution");
         let distribution = Distribution::read(&mut record)?;

@@ -28,13 +28,13 @@ impl<'a> Inner<'a> {
     }
     /// Allocates `count` more working pages, all or none. `no-free-page`, `quota-exceeded`.
     pub fn reserve_working_pages(&self, count: u32) -> Result<Counters> {
-        let mut context = self.context.borrow_mut();
+        let context = self.context.borrow();
         context.settle()?;
         context.edit(raw::context::reserve_working_pages, count)
     }
     /// Commits the first `count` working pages. `page-not-full` when one of them has a slot that was not written.
     pub fn commit_working_pages(&self, count: u32) -> Result<Counters> {
-        let mut context = self.context.borrow_mut();
+        let context = self.context.borrow();
         context.settle()?;
         context.edit(raw::context::commit_working_pages, count)
     }

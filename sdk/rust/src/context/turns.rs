@@ -75,7 +75,7 @@ impl Context {
     }
     /// Whether the context ends with a turn that is to be answered, without the beginning of an
     /// answer.
-    fn awaits_answer(&self) -> bool {
+    pub(super) fn awaits_answer(&self) -> bool {
         let last = self.turns.messages.last();
         last.is_some_and(|each| each.role != "assistant")
             && !self.turns.answer_open

@@ -3,11 +3,12 @@
 use quire::runtime::{self, LogLevel};
 use quire::store::Expected;
 use quire::{
-    gather, messaging, session, sleep, spawn, store, when_all, with_timeout, Child, ChildEndKind,
-    ChildOptions, Context, ContextHint, ErrorCode, FinishReason, GenerateOptions, Grammar,
-    LogitBias, Model, Priority, Queue, Result, SaveOptions, TokenizeOptions, Tool, ToolOptions,
-    Tools,
+    first_ok, gather, messaging, race, session, sleep, spawn, store, when_all, when_any,
+    with_timeout, Child, ChildEndKind, ChildOptions, Context, ContextHint, Distribution, Drawer,
+    Either, ErrorCode, FinishReason, GenerateOptions, Grammar, LogitBias, Model, Mutex, Priority,
+    Queue, Result, SaveOptions, Stream, TokenizeOptions, Tool, ToolOptions, Tools,
 };
+use std::cell::Cell;
 use std::time::Duration;
 
 #[quire::main]
@@ -23,6 +24,9 @@ async fn program(words: Vec<String>) -> Result<()> {
         "children" => children(&words).await,
         "child" => child(&words).await,
         "futures" => futures().await,
+        "races" => races().await,
+        "streams" => streams().await,
+        "hooks" => return hooks().await,
         "generations" => generations().await,
         "drafts" => drafts().await,
         "healed" => healed().await,
@@ -91,7 +95,6 @@ async fn manual_pages() -> Result<()> {
     raw.release_working_pages(held)?; // free n working pages from the tail
     assert_eq!((raw.working_page_count(), raw.working_page_token_count()), (0, 0));
     assert_eq!(raw.release_working_pages(1).unwrap_err().code, ErrorCode::OutOfRange);
-    drop(raw);
     assert_eq!(ctx.token_count(), size);
     Ok(())
 }
@@ -209,7 +212,7 @@ async fn messages() -> Result<()> {
     assert_eq!(news.next().await?, "It rains.");
     messaging::push("rust work", "page 7")?;
     assert_eq!(messaging::pull("rust work").await?, "page 7");
-    let nobody = with_timeout(news.next(), Duration::from_millis(5)).await;
+    let nobody = with_timeout(Duration::from_millis(5), news.next()).await;
     assert_eq!(nobody.unwrap_err().code, ErrorCode::Timeout);
     Ok(())
 }
@@ -279,7 +282,7 @@ async fn futures() -> Result<()> {
     assert_eq!(task.await?, 7);
     // One that was awaited before a value came is taken up again.
     assert_eq!(spawn(async { sleep(Duration::ZERO).await }).await, Ok(()));
-    let late = with_timeout(sleep(Duration::from_secs(60)), Duration::from_millis(2)).await;
+    let late = with_timeout(Duration::from_millis(2), sleep(Duration::from_secs(60))).await;
     assert_eq!(late.unwrap_err().to_string(), "timeout: not done after 2 ms");
     let mut random = [0u8; 16];
     runtime::random(&mut random)?;
@@ -287,6 +290,202 @@ async fn futures() -> Result<()> {
     assert!(runtime::limits()?.contains("memory_bytes_max") && !runtime::version()?.is_empty());
     runtime::log(LogLevel::Info, "in the log");
     Ok(())
+}
+
+/// The value after so many milliseconds, or an error with its number.
+async fn after(milliseconds: u64, is_error: bool) -> Result<u64> {
+    sleep(Duration::from_millis(milliseconds)).await?;
+    if is_error {
+        Err(milliseconds.to_string().into())
+    } else {
+        Ok(milliseconds)
+    }
+}
+
+async fn races() -> Result<()> {
+    // The first that ends counts, in a value or an error.
+    let (index, first) = when_any([after(60_000, false), after(1, true)]).await?;
+    assert_eq!((index, first.unwrap_err().message.as_str()), (1, "1"));
+    assert_eq!(first_ok([after(1, true), after(3, false), after(60_000, false)]).await?, 3);
+    let failed = first_ok([after(4, true), after(1, true)]).await.unwrap_err();
+    assert_eq!(failed.message, "4"); // The first of the list.
+                                     // Of those that end in one turn the first of the list counts.
+    let ready = [std::future::ready(1), std::future::ready(2)];
+    assert_eq!(when_any(ready).await?, (0, 1));
+    let none: [std::future::Ready<Result<()>>; 0] = [];
+    assert_eq!(when_any(none).await.unwrap_err().message, "when_any: the list is empty");
+    assert_eq!(race(after(60_000, false), async { "b" }).await, Either::Second("b"));
+    // At most so many at once, in their order.
+    let (running, most) = (Cell::new(0), Cell::new(0));
+    let begun = Mutex::new(Vec::new());
+    let one = async |number: u64| {
+        begun.lock().await.push(number);
+        running.set(running.get() + 1);
+        most.set(running.get().max(most.get()));
+        after(1 + (number % 3), number == 99).await?;
+        running.set(running.get() - 1);
+        Ok(number)
+    };
+    assert_eq!(gather((0..10).map(one)).at_once(3).await?, Vec::from_iter(0..10));
+    assert_eq!((most.get(), begun.lock().await.as_slice()), (3, Vec::from_iter(0..10).as_slice()));
+    assert_eq!(gather([99, 1].map(one)).at_once(1).await.unwrap_err().message, "1");
+    assert_eq!(begun.lock().await.last(), Some(&99)); // What had not begun never does.
+    let none_at_once = gather([0].map(one)).at_once(0).await.unwrap_err();
+    assert!(none_at_once.message.contains("at_once is 0"));
+    // A mutex is held over an await.
+    let shared = Mutex::new(0);
+    let add = async || {
+        let mut held = shared.lock().await;
+        let before = *held;
+        after(1, false).await?;
+        *held = before + 1;
+        Ok(())
+    };
+    gather((0..5).map(|_| add())).await?;
+    assert_eq!(shared.into_inner(), 5);
+    Ok(())
+}
+
+async fn streams() -> Result<()> {
+    let mut context = Context::create()?;
+    context.append_text("Once upon a time").await?;
+    let length = context.token_count();
+    let whole = context.generate(GenerateOptions::max_tokens(6)).await?;
+    context.rewind(length).await?;
+    let mut pieces = context.generate(GenerateOptions::max_tokens(6)).into_stream();
+    let mut text = String::new();
+    while let Some(piece) = pieces.next().await {
+        text += &piece?.text;
+    }
+    assert!(pieces.next().await.is_none());
+    assert_eq!(text, whole.text);
+    drop(pieces);
+    // An error ends a stream.
+    let wrong = GenerateOptions { temperature: -1.0, ..Default::default() };
+    let mut failing = context.generate(wrong).into_stream();
+    assert_eq!(failing.next().await.unwrap().unwrap_err().code, ErrorCode::InvalidArgument);
+    assert!(failing.next().await.is_none());
+    drop(failing);
+    let news = messaging::subscribe("rust stream")?;
+    messaging::broadcast("rust stream", "one")?;
+    messaging::broadcast("rust stream", "two")?;
+    let mut messages = news.messages();
+    assert_eq!(messages.next().await.unwrap()?, "one");
+    assert_eq!(messages.next().await.unwrap()?, "two");
+    assert!(session::messages().next().await.is_none()); // The client has ended its side.
+                                                         // A fork and a choice take the context as it is.
+    context.append_text(", far away,").await?;
+    let queued = context.token_count();
+    let shared: &Context = &context;
+    let scores = gather(["a", "b"].map(|text| shared.score(text))).await?;
+    let choice = shared.choose(["a", "b"]).await?;
+    assert_eq!(scores, choice.scores);
+    assert_eq!((shared.fork().await?.token_count(), context.token_count()), (queued, queued));
+    Ok(())
+}
+
+const HOOKED: &str = "Once upon a time there was a small engine";
+
+fn numbers(tokens: &[u32]) -> String {
+    tokens.iter().map(|each| format!(" {each}")).collect()
+}
+
+/// How the program takes part in a generation.
+#[derive(Clone, Copy)]
+enum Part {
+    Sharpen,
+    Halve,
+    DropAll,
+}
+
+/// One generation of the text, and what it gave: its tokens, and those that on_token got.
+async fn report(name: &str, part: Part, options: GenerateOptions) -> Result<()> {
+    let mut context = Context::create()?;
+    context.append_text(HOOKED).await?;
+    let mut seen = Vec::new();
+    let generator = context.generate(options).on_token(async |token| seen.push(token));
+    let generator = match part {
+        Part::Sharpen => generator
+            .logits(async |logits| logits.iter_mut().step_by(3).for_each(|each| *each += 1.5)),
+        Part::Halve => generator.reshape(async |next: &mut Distribution| {
+            for each in next.tokens.iter_mut().filter(|each| each.token % 2 == 0) {
+                each.probability *= 0.5;
+            }
+        }),
+        Part::DropAll => generator.reshape(async |next| next.tokens.clear()),
+    };
+    match generator.await {
+        Err(error) => quire::println!("{name}: {}", error.message),
+        Ok(answer) => {
+            let (tokens, seen) = (numbers(&answer.tokens), numbers(&seen));
+            let count = context.token_count();
+            quire::println!("{name}:{tokens} |{seen} | {} {count}", answer.drawn_count)
+        }
+    }
+}
+
+/// Away from what the model says without the first words.
+async fn guidance() -> Result<()> {
+    let mut context = Context::create()?;
+    context.append_text(HOOKED).await?;
+    let mut plain = Context::create()?;
+    plain.append_text("a small engine").await?;
+    let plain = Mutex::new(plain);
+    let options = GenerateOptions {
+        temperature: 0.8,
+        seed: 11,
+        ignore_stop_tokens: true,
+        ..GenerateOptions::max_tokens(12)
+    };
+    let answer = context
+        .generate(options)
+        .logits(async |logits| {
+            let without = plain.lock().await.next_logits().await?;
+            for (logit, without) in logits.iter_mut().zip(without) {
+                *logit += *logit - without;
+            }
+            Ok(())
+        })
+        .on_token(async |token| plain.lock().await.append(&[token]))
+        .await?;
+    quire::println!("guidance:{} | {}", numbers(&answer.tokens), plain.into_inner().token_count())
+}
+
+/// The twin of hooks.cpp.
+async fn hooks() -> Result<()> {
+    let model = Model::open()?;
+    let letters = Grammar::regex(&model, "[a-z ]{9,20}").await?;
+    let drawn = GenerateOptions {
+        temperature: 1.0,
+        top_p: 0.95,
+        seed: 4,
+        ignore_stop_tokens: true,
+        ..GenerateOptions::max_tokens(16)
+    };
+    let mut penalized = GenerateOptions {
+        repetition_penalty: 1.1,
+        presence_penalty: 0.5,
+        frequency_penalty: 0.3,
+        logit_bias: vec![LogitBias { token: 5, bias: 4.0 }, LogitBias { token: 7, bias: -3.0 }],
+        ..drawn.clone()
+    };
+    penalized.rule.dry_multiplier = 0.8;
+    penalized.rule.top_n_sigma = 2.5;
+    let constrained = GenerateOptions { grammar: Some(letters), ..drawn.clone() };
+    let mut typical = GenerateOptions { temperature: 0.9, top_k: 40, ..drawn.clone() };
+    typical.rule.typical_p = 0.9;
+    typical.rule.xtc_probability = 0.5;
+    report("logits", Part::Sharpen, drawn.clone()).await?;
+    report("penalties", Part::Sharpen, penalized.clone()).await?;
+    report("greedy", Part::Sharpen, GenerateOptions { temperature: 0.0, ..drawn.clone() }).await?;
+    report("healed", Part::Sharpen, GenerateOptions { heal: true, ..drawn.clone() }).await?;
+    report("grammar", Part::Sharpen, constrained.clone()).await?;
+    report("reshape", Part::Halve, typical).await?;
+    report("reshape all", Part::Halve, drawn.clone()).await?;
+    report("reshape under a grammar", Part::Halve, constrained).await?;
+    report("reshape to nothing", Part::DropAll, drawn).await?;
+    report("reshape with penalties", Part::Halve, penalized).await?;
+    guidance().await
 }
 
 async fn generations() -> Result<()> {
@@ -339,7 +538,16 @@ async fn generations() -> Result<()> {
     assert_eq!(Some(stopped.text.as_str()), whole.text.split(&stop).next());
     assert_eq!(context.token_count(), length + stopped.tokens.len() as u32);
     context.rewind(length).await?;
-    // An error of what shows the text ends it.
+    // Logits that the program leaves as they are give the tokens that the host draws.
+    let mut drawer = Drawer::new(Default::default(), 4);
+    let greedy = context.generate(GenerateOptions::max_tokens(1)).await?.tokens[0];
+    context.rewind(length).await?;
+    let logits = context.next_logits().await?;
+    assert_eq!(drawer.draw(&context, logits).await?.token.token, greedy);
+    // An error of a hook ends it, and so does one of what shows the text.
+    let refused = context.generate(options.clone()).on_token(async |_| Err("no".into())).await;
+    assert_eq!(refused.unwrap_err().message, "no");
+    context.rewind(length).await?;
     let refused =
         context.generate(options).stream(|_| -> Result<()> { Err("enough".into()) }).await;
     assert_eq!(refused.unwrap_err().message, "enough");
@@ -385,11 +593,8 @@ async fn healed() -> Result<()> {
     let length = context.token_count();
     let last = *context.tokens().last().expect("a token");
     let begin = context.model().detokenize(&[last], true).await?;
-    let options = GenerateOptions {
-        heal: true,
-        ignore_stop_tokens: true,
-        ..GenerateOptions::max_tokens(4)
-    };
+    let options =
+        GenerateOptions { heal: true, ignore_stop_tokens: true, ..GenerateOptions::max_tokens(4) };
     let said = context.generate(options.clone()).await?;
     let first = context.model().detokenize(&said.tokens[..1], true).await?;
     assert!(first.starts_with(&begin));
