@@ -33,6 +33,7 @@ class GuideTest(harness.ProgramTest):
     has_store = True
     # The words of a program, and what it prints with a model of random weights.
     RUNS = {"first": (["Hi"], ""), "contexts": ([], "1 turn, "), "pages": ([], "tokens committed"), "facts": ([], " people"),
+            "guidance": ([], ""), "race": ([], "\n"),
             "agent": (["Hi"], ""), "readme": ([], "")}
 
     @classmethod

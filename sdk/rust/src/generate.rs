@@ -323,7 +323,7 @@ impl<'a, H: HookSet<'a>> Generator<'a, H> {
         Ok(self.take_answer())
     }
 
-    /// Its pieces as a [`Stream`](crate::Stream), up to its end or its first error.
+    /// The pieces as a [`Stream`](crate::Stream), up to its end or its first error.
     pub fn into_stream(self) -> Values<'a, Result<Piece>>
     where
         H: 'a,

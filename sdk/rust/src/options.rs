@@ -608,7 +608,7 @@ mod tests {
         assert_eq!((none.depth, none.files.len(), none.system), (2, 1, None));
     }
 
-    /// What is made, given by attributes.
+    /// Options that the attributes of fields declare.
     #[derive(crate::Options)]
     struct Derived {
         /// The question,

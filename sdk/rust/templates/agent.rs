@@ -4,35 +4,22 @@
 //! model reads the error. Small models hardly call tools: give --model one of 1B or more.
 use quire::runtime::{self, LogLevel};
 use quire::{
-    http, session, Context, GenerateOptions, OptionReader, Options, Result, Tool, ToolOptions,
-    ToolRun, Tools,
+    http, session, Context, GenerateOptions, Options, Result, Tool, ToolOptions, ToolRun, Tools,
 };
 
 const SCHEMA: &str =
     r#"{"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}"#;
 
+#[derive(Options)]
 struct Program {
+    /// The question that the agent answers
+    #[option(words, default = "What does https://en.wikipedia.org/wiki/Page_table say?")]
     question: String,
+    /// Maximum number of turns of the model
+    #[option(range = 1..=100, default = 4)]
     turns: u32,
+    #[option(default = GenerateOptions::max_tokens(300))]
     generate: GenerateOptions,
-}
-
-impl Default for Program {
-    fn default() -> Self {
-        Program {
-            question: "What does https://en.wikipedia.org/wiki/Page_table say?".into(),
-            turns: 4,
-            generate: GenerateOptions::max_tokens(300),
-        }
-    }
-}
-
-impl Options for Program {
-    fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-        reader.words("question", &mut self.question, "What the agent answers");
-        reader.number("turns", &mut self.turns, "Maximum number of turns of the model", 1..=100);
-        reader.generation(&mut self.generate);
-    }
 }
 
 /// Writes a call into the program's log.

@@ -3,27 +3,14 @@
 //! It runs inside the server, next to the model. Change the options of `generate`, fork the context, take the
 //! answer token by token, call tools between them: the loop is yours.
 use quire::runtime::{self, LogLevel};
-use quire::{session, Context, GenerateOptions, OptionReader, Options, Prompt, Result};
+use quire::{session, Context, GenerateOptions, Options, Prompt, Result};
 
+#[derive(Options)]
 struct Program {
+    #[option(default = "Say hello in five words.")]
     prompt: Prompt,
+    #[option(default = GenerateOptions::max_tokens(64))] // --max-tokens, --temperature, --seed and the like.
     generate: GenerateOptions,
-}
-
-impl Default for Program {
-    fn default() -> Self {
-        Program {
-            prompt: Prompt::new("Say hello in five words."),
-            generate: GenerateOptions::max_tokens(64),
-        }
-    }
-}
-
-impl Options for Program {
-    fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-        self.prompt.read(reader);
-        reader.generation(&mut self.generate); // --max-tokens, --temperature, --seed and the like.
-    }
 }
 
 #[quire::main]

@@ -3,8 +3,7 @@
 //! Under a grammar the model draws only tokens with which the answer can still become one of its texts.
 //! `Grammar::regex` and `Grammar::lark` take other notations.
 use quire::{
-    session, Context, Error, ErrorCode, FinishReason, GenerateOptions, Grammar, OptionReader,
-    Options, Result,
+    session, Context, Error, ErrorCode, FinishReason, GenerateOptions, Grammar, Options, Result,
 };
 
 const SCHEMA: &str = r#"{
@@ -18,25 +17,13 @@ const SCHEMA: &str = r#"{
   "additionalProperties": false
 }"#;
 
+#[derive(Options)]
 struct Program {
+    /// A text about a person
+    #[option(words, default = "Ada Kowalski, 41, bakes bread in the old mill.")]
     text: String,
+    #[option(default = GenerateOptions::max_tokens(200))]
     generate: GenerateOptions,
-}
-
-impl Default for Program {
-    fn default() -> Self {
-        Program {
-            text: "Ada Kowalski, 41, bakes bread in the old mill.".to_string(),
-            generate: GenerateOptions::max_tokens(200),
-        }
-    }
-}
-
-impl Options for Program {
-    fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-        reader.words("text", &mut self.text, "A text about a person");
-        reader.generation(&mut self.generate);
-    }
 }
 
 #[quire::main]

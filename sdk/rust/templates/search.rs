@@ -3,30 +3,17 @@
 //! The question is computed once: each answer is a fork that shares its pages, and each verdict is a fork of an
 //! answer.
 use quire::runtime::{self, LogLevel};
-use quire::{gather, session, Context, GenerateOptions, OptionReader, Options, Prompt, Result};
+use quire::{gather, Context, GenerateOptions, Options, Prompt, Result};
 
+#[derive(Options)]
 struct Program {
+    #[option(default = "Think of a riddle about a river, and write it down.")]
     prompt: Prompt,
+    /// Number of answers
+    #[option(range = 1..=64, default = 4)]
     n: u32,
+    #[option(default = GenerateOptions { temperature: 0.9, ..GenerateOptions::max_tokens(80) })]
     generate: GenerateOptions,
-}
-
-impl Default for Program {
-    fn default() -> Self {
-        Program {
-            prompt: Prompt::new("Think of a riddle about a river, and write it down."),
-            n: 4,
-            generate: GenerateOptions { temperature: 0.9, ..GenerateOptions::max_tokens(80) },
-        }
-    }
-}
-
-impl Options for Program {
-    fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-        self.prompt.read(reader);
-        reader.number("n", &mut self.n, "Number of answers", 1..=64);
-        reader.generation(&mut self.generate);
-    }
 }
 
 /// How probable the model finds "yes", in a fork: the verdict is not part of the answer.
@@ -40,11 +27,8 @@ async fn judged(mut judge: Context) -> Result<f64> {
 async fn program(options: Program) -> Result<()> {
     let mut question = Context::create()?;
     question.user(options.prompt.text().await?);
-    let mut answers = question.sample(options.n, options.generate).await?;
-    let mut judges = Vec::new();
-    for each in &mut answers {
-        judges.push(judged(each.context.fork().await?));
-    }
+    let answers = question.sample(options.n, options.generate).await?;
+    let judges = answers.iter().map(async |each| judged(each.context.fork().await?).await);
     let scores = gather(judges).await?;
 
     let mut best = 0;
@@ -54,5 +38,5 @@ async fn program(options: Program) -> Result<()> {
             best = number;
         }
     }
-    session::send(&format!("{}\n", answers[best].answer.text))
+    quire::println!("{}", answers[best].answer.text)
 }

@@ -2,7 +2,7 @@
 //! each step its form, so no model writes an action that cannot be read.
 use quire::{
     session, ChatMessage, Context, Error, ErrorCode, FinishReason, GenerateOptions, Grammar,
-    OptionReader, Options, Prompt, Result,
+    Options, Prompt, Result,
 };
 
 const STEP: &str = r#"
@@ -21,27 +21,12 @@ const EXAMPLE: [&str; 6] = [
     "Thought: All is computed.\nAnswer: There are 53 eggs.",
 ];
 
+#[derive(Options)]
 struct Program {
+    #[option(default = "Multiply 17 by 23 and add 4. Then divide the result by 5. What comes out?")]
     prompt: Prompt,
+    #[option(default = GenerateOptions::max_tokens(2048))]
     generate: GenerateOptions,
-}
-
-impl Default for Program {
-    fn default() -> Self {
-        Program {
-            prompt: Prompt::new(
-                "Multiply 17 by 23 and add 4. Then divide the result by 5. What comes out?",
-            ),
-            generate: GenerateOptions::max_tokens(2048),
-        }
-    }
-}
-
-impl Options for Program {
-    fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-        self.prompt.read(reader);
-        reader.generation(&mut self.generate);
-    }
 }
 
 /// Takes the value of what `rest` begins with: a sum on level 0, a product on 1, a number or brackets on 2.
@@ -109,7 +94,7 @@ async fn program(mut options: Program) -> Result<()> {
             return Ok(()); // It is the answer.
         };
         let observation = observed(action.trim_end_matches(']'));
-        session::send(&format!("\n{observation}\n"))?;
+        quire::print!("\n{observation}\n")?;
         context.user(observation);
     }
     Err(Error::new(

@@ -5,27 +5,13 @@
 //!
 //! With "stream": true the text comes as events, one for each piece, and last "[DONE]".
 use quire::serve::{Request, Response};
-use quire::{Context, GenerateOptions, Json, OptionReader, Options, Result};
+use quire::{Context, GenerateOptions, Json, Options, Result};
 
+#[derive(Options)]
 struct Limits {
+    /// Tokens that a request may ask for at most
+    #[option(default = 4096)]
     max_tokens: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { max_tokens: 4096 }
-    }
-}
-
-impl Options for Limits {
-    fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-        reader.number(
-            "max-tokens",
-            &mut self.max_tokens,
-            "Tokens that a request may ask for at most",
-            ..,
-        );
-    }
 }
 
 /// The member of that name, within a range, or what it is by default.

@@ -1,21 +1,14 @@
 //! text_completion: goes on with a text, or answers it.
-use quire::{session, Context, GenerateOptions, OptionReader, Options, Prompt, Result};
+use quire::{session, Context, GenerateOptions, Options, Prompt, Result};
 
-#[derive(Default)]
+#[derive(Options)]
 struct Program {
     prompt: Prompt,
+    /// Instructions to the model, with --chat
     system: String,
+    /// Answer the prompt instead of continuing it
     chat: bool,
     generate: GenerateOptions,
-}
-
-impl Options for Program {
-    fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-        self.prompt.read(reader);
-        reader.text("system", &mut self.system, "Instructions to the model, with --chat");
-        reader.flag("chat", &mut self.chat, "Answer the prompt instead of continuing it");
-        reader.generation(&mut self.generate);
-    }
 }
 
 #[quire::main]

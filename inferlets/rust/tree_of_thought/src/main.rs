@@ -1,42 +1,24 @@
 //! tree_of_thought: works towards an answer in steps, of which the most promising are followed.
-use quire::{gather, session, Context, GenerateOptions, OptionReader, Options, Prompt, Result};
+use quire::{gather, session, Context, GenerateOptions, Options, Prompt, Result};
 
+#[derive(Options)]
 struct Program {
+    #[option(default = "All but 9 of a farmer's 17 sheep run away. How many are left?")]
     prompt: Prompt,
+    /// Steps before the answer
+    #[option(range = 1..=16, default = 2)]
     depth: u32,
+    /// Ways to take each step that are tried
+    #[option(range = 1..=64, default = 3)]
     width: u32,
+    /// Thoughts that are followed to the next step
+    #[option(range = 1..=64, default = 2)]
     keep: u32,
+    /// Tokens of the answer at most
+    #[option(default = 128)]
     answer_tokens: u32,
+    #[option(default = GenerateOptions { temperature: 0.8, max_tokens: 48, ..Default::default() })]
     step: GenerateOptions,
-}
-
-impl Default for Program {
-    fn default() -> Self {
-        Program {
-            prompt: Prompt::new("All but 9 of a farmer's 17 sheep run away. How many are left?"),
-            depth: 2,
-            width: 3,
-            keep: 2,
-            answer_tokens: 128,
-            step: GenerateOptions { temperature: 0.8, max_tokens: 48, ..Default::default() },
-        }
-    }
-}
-
-impl Options for Program {
-    fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-        self.prompt.read(reader);
-        reader.number("depth", &mut self.depth, "Steps before the answer", 1..=16);
-        reader.number("width", &mut self.width, "Ways to take each step that are tried", 1..=64);
-        reader.number(
-            "keep",
-            &mut self.keep,
-            "Thoughts that are followed to the next step",
-            1..=64,
-        );
-        reader.number("answer-tokens", &mut self.answer_tokens, "Tokens of the answer at most", ..);
-        reader.generation(&mut self.step);
-    }
 }
 
 struct Thought {
@@ -45,7 +27,7 @@ struct Thought {
 }
 
 /// The model judges in a fork, so that its verdict is not part of the thought.
-async fn judged(mut context: Context) -> Result<Thought> {
+async fn judged(context: Context) -> Result<Thought> {
     let mut judge = context.fork().await?;
     judge.user("Does this lead to the right answer? Say sure, maybe or never.");
     let verdict = judge.choose(["sure", "maybe", "never"]).await?;

@@ -46,17 +46,17 @@ pub fn endpoint(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// | the attribute has | meaning |
-/// |---|---|
-/// | `default = VALUE` | the value without the option; else it is that of `Default` |
-/// | `range = 1..=64` | the numbers that the option takes |
-/// | `choices = ["a", "b"]` | the texts that it takes |
-/// | `words` | words that belong to no option are its value; one option at most |
-/// | `required` | it must be given |
-/// | `name = "file"` | the name of the option; else the field's, with `-` for `_` |
+/// The attribute has:
 ///
-/// A field is a `String`, an `Option<String>`, a `Vec<String>`, a `bool`, a number, a `quire::Prompt`, a
-/// `quire::GenerateOptions`, or a struct of further options. A default that is not within its range is an error of the compiler.
+/// - `default = VALUE`: the value without the option. Without it, the value is that of `Default`.
+/// - `range = 1..=64`: the numbers that the option takes. A default outside of them is an error of the compiler.
+/// - `choices = ["a", "b"]`: the texts that the option takes.
+/// - `words`: words that belong to no option are its value. One option at most has it.
+/// - `required`: the option must be given.
+/// - `name = "file"`: the name of the option. Without it, the name is the field's, with `-` for `_`.
+///
+/// A field is a `String`, an `Option<String>`, a `Vec<String>`, a `bool`, a number or a `quire::Prompt`. It may also be
+/// `quire::GenerateOptions` or a struct of further options, which has their names.
 #[proc_macro_derive(Options, attributes(option))]
 pub fn derive_options(item: TokenStream) -> TokenStream {
     options::derive(item)
