@@ -1,5 +1,5 @@
-// The twin of the case "hooks" of tests/rust/calls: each line is what a generation gave in which the
-// program took part.
+// The twin of the case "hooks" of tests/rust/calls: each line is what a generation gave in which
+// the program took part.
 #include <functional>
 
 #include "quire/quire.h"
@@ -45,7 +45,8 @@ void halve(GenerateOptions& options) {
 }
 void drop_all(GenerateOptions& options) {
   options.reshape = [](Distribution& next) {
-    next.keep_if([](std::uint32_t, float) { return false; });
+    const auto none = [](std::uint32_t, float) { return false; };
+    next.keep_if(none);
   };
 }
 

@@ -48,7 +48,7 @@ pub struct Hooks<'a> {
     pub(crate) on_token: Option<Hook<'a, u32>>,
 }
 
-/// What a generator has of them. One without hooks holds no closure, so the compiler knows that it does not use its
+/// A generation without hooks. It holds no closure, so the compiler knows that it does not use its
 /// context once more when it goes.
 #[derive(Default)]
 pub struct NoHooks;
