@@ -561,6 +561,7 @@ declare module "quire" {
     private constructor();
     static launch(options?: { program?: string; arguments?: string[]; sharePercent?: number }): Child;
     send(message: BytesLike): void;
+    /** A child draws on what this script has left; with `sharePercent` (1 to 100) it has that part of it for itself. */
     receive(): Promise<string>;
     wait(): Promise<ChildEnd>;
     kill(): void;

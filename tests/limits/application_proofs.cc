@@ -274,6 +274,7 @@ class SizedProgram final : public sandbox::Program {
   explicit SizedProgram(std::uint64_t bytes) : bytes_(bytes) {}
   sandbox::Effort effort() const override { return sandbox::Effort::Best; }
   std::uint64_t code_bytes() const override { return bytes_; }
+  std::uint64_t first_memory_bytes() const override { return 0; }
 
  private:
   const std::uint64_t bytes_;

@@ -35,25 +35,26 @@ pub struct ChildOptions {
     pub program: String,
     /// The words of its command line.
     pub arguments: Vec<String>,
-    /// The share of this program's remaining limits, 1 to 100.
+    /// 1 to 100 percent of what this program has left, for this child alone; 0: it draws on all that this program
+    /// and its other children do not use.
     pub share_percent: u32,
 }
 
 impl Default for ChildOptions {
     fn default() -> Self {
-        ChildOptions { program: String::new(), arguments: Vec::new(), share_percent: 50 }
+        ChildOptions { program: String::new(), arguments: Vec::new(), share_percent: 0 }
     }
 }
 
-/// Another instance, of this program or one that the server has. It may use a share of what this program has
-/// left, and ends with it, or when this goes.
+/// Another instance, of this program or one that the server has. It draws on what this program has left, with all
+/// other children, or has a share of it. It ends with this program, or when this goes.
 #[derive(Debug)]
 pub struct Child {
     handle: Handle,
 }
 
 impl Child {
-    /// `quota-exceeded`: nothing is left to share; `unavailable`: the server is full.
+    /// `quota-exceeded` names the limit and the flag that raises it; `unavailable`: the server is full.
     pub fn launch(options: &ChildOptions) -> Result<Child> {
         let mut arguments = Vec::new();
         for each in &options.arguments {

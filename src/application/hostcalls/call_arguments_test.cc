@@ -67,7 +67,7 @@ class WildGuest {
     if (random_.next() % 16 == 0) {
       const GuestHandle child{static_cast<std::int32_t>(child_)};
       if (random_.next() % 4 == 0) {
-        state_.children.ended(child, "an end");
+        state_.children.ended(child, "an end", "the child has ended");
       } else {
         (void)state_.children.message(child, "message");
       }

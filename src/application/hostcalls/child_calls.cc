@@ -56,9 +56,10 @@ Result<std::int32_t> runtime_get_tenant(HostCall& call, GuestAddress buffer,
 
 Result<std::int32_t> runtime_launch(HostCall& call, GuestList<std::uint8_t> program,
                                     GuestList<std::uint8_t> arguments, std::uint32_t share) {
-  if (share < 1 || share > kSharePercentMax) {
+  if (share > kSharePercentMax) {
     return Error(ErrorCode::InvalidArgument,
-                 "share: " + std::to_string(share) + " percent is not from 1 to 100");
+                 "share: " + std::to_string(share) +
+                     " percent is not from 1 to 100, or 0 for a child without a share of its own");
   }
   ChildLaunch launch{.program = {}, .arguments = {}, .share_percent = share, .handle = {}};
   if (program.count > 0) launch.program = TRY(read_name(call, program, "program"));

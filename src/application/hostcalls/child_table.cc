@@ -57,8 +57,7 @@ void ChildTable::room_made() {
 }
 
 void ChildTable::tell_end(Child& child) {
-  futures_.fail_all(child.readers,
-                    Error(ErrorCode::Unavailable, "the child has ended and said all"));
+  futures_.fail_all(child.readers, Error(ErrorCode::Unavailable, child.why_silent));
   for (const GuestHandle each : std::exchange(child.waiters, {})) {
     FutureRecord& waiter = *futures_.find_answered(each);
     if (futures_.admit(waiter, child.end->size())) futures_.make_ready(waiter, *child.end);
@@ -153,7 +152,7 @@ bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
   return true;
 }
 
-bool ChildTable::ended(GuestHandle handle, std::string record) {
+bool ChildTable::ended(GuestHandle handle, std::string record, std::string why) {
   const auto found = children_.find(number(handle));
   if (found == children_.end()) return true;
   Child& child = found->second;
@@ -164,6 +163,7 @@ bool ChildTable::ended(GuestHandle handle, std::string record) {
   }
   futures_.hold(record.size());
   child.end = std::move(record);
+  child.why_silent = std::move(why);
   serve(handle, child);
   return true;
 }

@@ -48,7 +48,8 @@ class ChildTable {
   // For the lifecycle; nothing happens where the handle was dropped. False: no room, ask again when
   // the parent has received some.
   bool message(GuestHandle child, std::string_view bytes);
-  bool ended(GuestHandle child, std::string record);
+  // `why` no message will come any more.
+  bool ended(GuestHandle child, std::string record, std::string why);
 
   void drop_messages();  // What children said, and how they ended: their parent has ended too.
 
@@ -63,6 +64,7 @@ class ChildTable {
     std::deque<GuestHandle> readers;  // Futures, oldest first.
     std::vector<GuestHandle> waiters;
     std::optional<std::string> end;
+    std::string why_silent;  // Of one that has ended.
   };
   Result<Child*> find(GuestHandle child);
   template <typename Futures>

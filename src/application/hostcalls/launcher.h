@@ -19,8 +19,9 @@ using service::LimitUse;
 struct ChildLaunch {
   std::string program;  // A name that the server has; empty: the parent's own.
   std::vector<std::string> arguments;
-  std::uint32_t share_percent = 0;  // Of what the parent has left of its budget.
-  GuestHandle handle{};             // By which the parent knows it.
+  std::uint32_t share_percent =
+      0;                 // Of what the parent has left of its budget; 0: none of its own.
+  GuestHandle handle{};  // By which the parent knows it.
 };
 
 class Launcher {

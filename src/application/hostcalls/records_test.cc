@@ -236,7 +236,7 @@ void Records::of_messages_and_files() {
   end.exit_code = 3;
   end.message = "message";
   end.result = "result";
-  state->children.ended(handle, encode(end));
+  state->children.ended(handle, encode(end), "the child has ended and said all");
   record("runtime.wait-child", taken(waited));
 }
 

@@ -7,13 +7,9 @@
 #include "application/lifecycle/tenant_meter.h"
 #include "base/check.h"
 #include "base/planted_fault.h"
-#include "base/split_limit.h"
 
 namespace quire::lifecycle {
 namespace {
-
-// The part of a child's budget that stays lent after its end, until its last output was taken.
-constexpr Budget kOwnPlace{.child_count = 1};
 
 // Adds the tokens of a child and of its children to those of the parent's children.
 void add_tokens(service::End& parent, const service::End& child) {
@@ -25,45 +21,23 @@ void add_tokens(service::End& parent, const service::End& child) {
       child.opened_token_count + child.children_opened_token_count;
 }
 
+// Why no message of a child that has ended will come, in one line.
+std::string why_silent(const service::End& end) {
+  switch (end.kind) {
+    case EndKind::Finished:
+      return "the child has ended and said all";
+    case EndKind::NotStarted:
+      return "the child was not started: " + end.message;
+    case EndKind::Trapped:
+    case EndKind::LimitExceeded:
+    case EndKind::Killed:
+      break;
+  }
+  return "the child has ended and said all; it did not finish: " +
+         end.message.substr(0, end.message.find('\n'));
+}
+
 }  // namespace
-
-// Processor time that children used counts as the instance's own. So do pages that its contexts get
-// back after a suspension, because they stay reserved for it.
-Budget ChildPrograms::left_of(const InstanceRecord& record) const {
-  const control::InstanceStatistics used = control_.statistics(record.id);
-  Budget left = budget_of(record.limits);
-  left -= record.lent;
-  left -= record.spent_by_children;
-  left -= {.memory_bytes = 0,
-           .cpu_ns = record.end.cpu_ns,
-           .token_count = used.metered_token_count,
-           .page_count = used.page_count + used.page_count_away,
-           .child_count = 0,
-           .http_call_count = record.state->http.call_count(),
-           .http_exchange_count = record.state->http.open_count(),
-           .held_result_bytes = record.state->futures.held_bytes(),
-           .pending_bytes = control_.pending(record.id).bytes};
-  return left;
-}
-
-// Passes on the limits that the instance's own use is held to, without what it lent.
-void ChildPrograms::tell_limits(const InstanceRecord& record) {
-  const Budget all = budget_of(record.limits);
-  Budget own = all;
-  if (!is_planted(Fault::BudgetNotLent)) own -= record.lent;
-  own -= record.spent_by_children;
-  const auto split = [&](auto Budget::* of) { return SplitLimit{own.*of, all.*of - own.*of}; };
-  control::InstanceLimits limits = record.limits.control;
-  limits.page_count_max = own.page_count;
-  limits.childrens_page_count = all.page_count - own.page_count;
-  limits.token_count_max = own.token_count;
-  limits.childrens_token_count = all.token_count - own.token_count;
-  control_.set_limits(record.id, limits);
-  record.state->http.set_own(split(&Budget::http_call_count), split(&Budget::http_exchange_count));
-  record.state->set_own(split(&Budget::held_result_bytes), split(&Budget::pending_bytes));
-  // So that a call that asks for more is refused at once, and not what uses the pages later.
-  record.state->handles.set_limit(hostcalls::HandleKind::Page, split(&Budget::page_count));
-}
 
 Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId parent_id,
                                                         hostcalls::ChildLaunch launch) {
@@ -73,33 +47,51 @@ Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId pare
   if (!launch.program.empty()) {
     request.program = TRY(host_.find_program(launch.program, parent.tenant));
   }
-  const ChildBudget budget =
-      TRY(child_budget(parent.limits, left_of(parent), launch.share_percent));
+  const std::uint64_t first_memory_bytes = TRY(host_.first_memory_bytes(request.program));
+  recharge(parent);  // It may have grown since it began to run.
+  const ChildBudget budget = TRY(child_budget(
+      parent.limits, left_of(parent),
+      {.share_percent = launch.share_percent, .first_memory_bytes = first_memory_bytes}));
+  const bool is_drawing = launch.share_percent == 0;
   request.tenant = parent.tenant;
   request.caller = parent.caller;
   request.arguments = std::move(launch.arguments);
   request.limits = budget.limits;
   request.limits.guest.has_file_client = false;
+  if (is_drawing) request.drawn_memory_bytes = first_memory_bytes;
   request.history = {.burst_ns = std::max(parent.history.burst_ns, parent.first_bursts_ns),
                      .owed_ns = parent.history.owed_ns};
   SeededRandom* const seeded = parent.state->identity.seeded.get();
   if (seeded != nullptr) request.seed = seeded->next();
-  const InstanceId child = TRY(host_.launch_child(std::move(request), *this));
-  Child& lent_to = children_[child];
-  lent_to = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};
-  lent_to.lent.cpu_ns = 0;  // Charged as it is used.
-  parent.lent += lent_to.lent;
-  // The child had a place at once, but could not be started.
-  if (host_.find(child)->stage == Stage::Ended) give_back(lent_to, parent);
-  tell_limits(parent);
-  return child;
+  const InstanceId id = TRY(host_.launch_child(std::move(request), *this));
+  Child& child = children_[id];
+  child = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};
+  parent.family.lent += child.lent;
+  const InstanceRecord& record = *host_.find(id);
+  if (record.stage == Stage::Ended) {  // It had a place at once, but could not be started.
+    note_not_started(record, parent);
+    give_back(child, parent);
+  } else if (is_drawing) {
+    parent.family.drawing.push_back(id);
+  }
+  recharge(parent);
+  divide(parent);
+  tell_running(parent);
+  return id;
 }
 
-void ChildPrograms::give_back(Child& child, InstanceRecord& parent) {
-  child.lives = false;
-  parent.lent -= child.lent;
-  child.lent = kOwnPlace;
-  parent.lent += child.lent;
+void ChildPrograms::note_not_started(const InstanceRecord& child, InstanceRecord& parent) {
+  if (child.end.kind != EndKind::NotStarted || parent.stage == Stage::Ended) return;
+  const std::string text = "child " + std::to_string(parent.state->host.numbers.of(child.id)) +
+                           " was not started: " + child.end.message;
+  (void)parent.state->session.log(LogLevel::Warning, text).ok();
+  host_.client_ready(parent);
+}
+
+InstanceRecord& ChildPrograms::parent_record(const InstanceRecord& record) const {
+  InstanceRecord* parent = host_.find(children_.at(record.id).parent);
+  QUIRE_CHECK(parent != nullptr, "CP1");
+  return *parent;
 }
 
 void ChildPrograms::kill_child(control::InstanceId id, const std::string& reason) {
@@ -113,7 +105,10 @@ void ChildPrograms::drop_child(control::InstanceId id) {
   kill_child(id, "its parent dropped it");
   const auto found = children_.find(id);
   if (found == children_.end()) return;
-  host_.find(found->second.parent)->lent -= std::exchange(found->second.lent, {});
+  InstanceRecord& parent = *host_.find(found->second.parent);
+  set_lent(found->second, parent, {});
+  recharge(parent);
+  tell_running(parent);
 }
 
 Result<void> ChildPrograms::send_child(control::InstanceId id, std::string message) {
@@ -148,7 +143,7 @@ std::vector<hostcalls::LimitUse> ChildPrograms::figures(const InstanceRecord& re
   const std::uint64_t wall_ns =
       (record.stage == Stage::Ended ? record.ended_ns : clock_.now_ns()) - record.launched_ns;
   const InstanceLimits& limits = record.limits;
-  const Budget& spent = record.spent_by_children;
+  const Budget& spent = record.family.spent;
   return {
       {"memory_bytes_max", limits.memory_bytes_max, 0},
       {"cpu_ns_max", limits.cpu_ns_max, record.end.cpu_ns + spent.cpu_ns},
@@ -156,16 +151,17 @@ std::vector<hostcalls::LimitUse> ChildPrograms::figures(const InstanceRecord& re
       {"cpu_ns_uncut_max", sandbox::kUncutNsMax, {}},
       {"wall_ns_max", limits.wall_ns_max == 0 ? kNoLimit : limits.wall_ns_max, wall_ns},
       {"page_count_max", limits.control.page_count_max,
-       std::uint64_t{used.page_count} + used.page_count_away + record.lent.page_count},
+       std::uint64_t{used.page_count} + used.page_count_away + record.family.lent.page_count},
       {"token_count_max", limits.control.token_count_max,
-       used.metered_token_count + record.lent.token_count + spent.token_count},
-      {"child_count_max", limits.child_count_max, record.lent.child_count},
+       used.metered_token_count + record.family.lent.token_count + spent.token_count},
+      {"child_count_max", limits.child_count_max, record.family.lent.child_count},
       {"http.call_count_max", limits.guest.http.call_count_max,
-       std::uint64_t{record.state->http.call_count()} + record.lent.http_call_count +
+       std::uint64_t{record.state->http.call_count()} + record.family.lent.http_call_count +
            spent.http_call_count},
       {"http.exchange_count_max", limits.guest.http.exchange_count_max,
-       std::uint64_t{record.state->http.open_count()} + record.lent.http_exchange_count},
-      {"children_memory_bytes_max", limits.children_memory_bytes_max, record.lent.memory_bytes},
+       std::uint64_t{record.state->http.open_count()} + record.family.lent.http_exchange_count},
+      {"children_memory_bytes_max", limits.children_memory_bytes_max,
+       record.family.lent.memory_bytes},
   };
 }
 
@@ -177,10 +173,10 @@ const InstanceRecord* ChildPrograms::charge_cpu(InstanceRecord& record, std::uin
     if (found == children_.end()) return exceeded;
     ancestor = host_.find(found->second.parent);
     QUIRE_CHECK(ancestor != nullptr, "CP1");
-    ancestor->spent_by_children.cpu_ns += ns;
+    ancestor->family.spent.cpu_ns += ns;
     ancestor->history.owed_ns += ns;
     if (ancestor->stage == Stage::Waiting) ancestor->waiting_since_ns += ns;
-    const std::uint64_t used = ancestor->end.cpu_ns + ancestor->spent_by_children.cpu_ns;
+    const std::uint64_t used = ancestor->end.cpu_ns + ancestor->family.spent.cpu_ns;
     if (exceeded == nullptr && used > ancestor->limits.cpu_ns_max) exceeded = ancestor;
   }
 }
@@ -202,13 +198,16 @@ void ChildPrograms::instance_ended(InstanceRecord& record) {
   const auto found = children_.find(record.id);
   if (found == children_.end()) return;
   InstanceRecord& parent = *host_.find(found->second.parent);
+  std::erase(parent.family.drawing, record.id);
+  note_not_started(record, parent);
   give_back(found->second, parent);
-  parent.spent_by_children.token_count +=
-      record.figures.statistics.metered_token_count + record.spent_by_children.token_count;
-  parent.spent_by_children.http_call_count +=
-      record.state->http.call_count() + record.spent_by_children.http_call_count;
+  parent.family.spent.token_count +=
+      record.figures.statistics.metered_token_count + record.family.spent.token_count;
+  parent.family.spent.http_call_count +=
+      record.state->http.call_count() + record.family.spent.http_call_count;
   add_tokens(parent.end, record.end);
-  tell_limits(parent);
+  recharge(parent);
+  tell_running(parent);
 }
 
 void ChildPrograms::unblock(InstanceRecord& parent) {
@@ -247,25 +246,41 @@ bool ChildPrograms::hear(const Child&, InstanceRecord& parent, InstanceId id,
 
 bool ChildPrograms::hear(const Child& child, InstanceRecord& parent, InstanceId id,
                          const service::Ended& said) {
-  const bool taken = parent.state->children.ended(child.handle, hostcalls::encode(said.end));
+  const bool taken =
+      parent.state->children.ended(child.handle, hostcalls::encode(said.end), why_silent(said.end));
   host_.wake_if_over(parent);  // Also if a future failed for want of room.
   if (!taken) return false;
-  parent.lent -= child.lent;
+  parent.family.lent -= child.lent;
   children_.erase(id);
+  recharge(parent);
   return true;
 }
 
 void ChildPrograms::verify(const std::vector<const InstanceRecord*>& instances) const {
   std::unordered_map<InstanceId, Budget> lent;
+  std::unordered_map<InstanceId, std::size_t> drawing;
   for (const auto& [id, child] : children_) {
     const InstanceRecord* parent = host_.find(child.parent);
     const bool is_heard = parent != nullptr && parent->stage != Stage::Ended;
     QUIRE_CHECK(is_heard || !child.lives, "CP1");
     if (is_heard) lent[child.parent] += child.lent;
+    if (!child.lives) continue;
+    const InstanceRecord& record = *host_.find(id);
+    QUIRE_CHECK(child.lent == charge_of(child, record), "CP3");
+    if (!record.family.is_drawing) continue;
+    ++drawing[child.parent];
+    QUIRE_CHECK(std::ranges::count(parent->family.drawing, id) == 1, "CP3");
   }
   for (const InstanceRecord* parent : instances) {
     if (parent->stage == Stage::Ended) continue;
-    QUIRE_CHECK(lent[parent->id] == parent->lent, "CP2");
+    QUIRE_CHECK(lent[parent->id] == parent->family.lent, "CP2");
+    QUIRE_CHECK(drawing[parent->id] == parent->family.drawing.size(), "CP3");
+    const Budget all = budget_of(parent->limits);
+    Budget left = all;
+    left -= parent->family.lent;
+    Budget sum = left;
+    sum += parent->family.lent;
+    QUIRE_CHECK(sum == all, "CP4");
   }
 }
 

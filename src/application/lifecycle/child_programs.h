@@ -8,8 +8,11 @@
 //
 // Invariants, all checked by verify():
 //   CP1  Every child that lives is of a parent that lives.
-//   CP2  What a parent has lent is the sum of what its children were lent: a child that has ended
-//        keeps its own place until the parent has heard all that it said.
+//   CP2  What a parent has lent is the sum of what its children were lent or drew: a child that has
+//        ended keeps its own place until the parent has heard all that it said.
+//   CP3  A parent lists the children that live and draw on its budget, and each of them is charged
+//        for the memory, calls, exchanges and places that it and its own children have.
+//   CP4  What an instance and its children have of an amount is no more than its limit.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -36,6 +39,11 @@ class ChildHost {
   virtual void kill(InstanceRecord& record, std::string reason) = 0;
   virtual void wake_if_over(InstanceRecord& record) = 0;
   virtual void client_ready(InstanceRecord& record) = 0;
+  // The first memory of the module; 0: it still compiles. Or why it did not.
+  virtual Result<std::uint64_t> first_memory_bytes(ProgramId program) = 0;
+  // An instance that draws on its parent's memory has so much of its tenant's from now on.
+  virtual void reserve_memory(InstanceRecord& record, std::uint64_t bytes) = 0;
+  virtual std::uint64_t tenant_memory_left(const InstanceRecord& record) = 0;
   // The limits of all instances of its tenant together.
   virtual std::vector<hostcalls::LimitUse> tenant_limits(const InstanceRecord& record) = 0;
 };
@@ -56,7 +64,16 @@ class ChildPrograms final : public hostcalls::Launcher, public Listener {
   // Called for the children's output.
   bool heard(InstanceId child, const service::Said& said) override;
 
-  // Called by the manager. A guest ran for so long, which its ancestors are charged for too.
+  // Called by the manager. An instance whose module is compiled is to start. QuotaExceeded: its
+  // parent has no memory left for it.
+  Result<void> starts(InstanceRecord& record, std::uint64_t first_memory_bytes);
+  // A guest is to run, or its answers came: it gets what its family has left for it.
+  void make_room(InstanceRecord& record);
+  // A guest ran: its family is charged for what it took.
+  void charge(InstanceRecord& record);
+  // Why an instance that draws on its parent's memory got no more; empty: for its own limit.
+  std::string why_no_memory(const InstanceRecord& record) const;
+  // A guest ran for so long, which its ancestors are charged for too.
   // Returns the ancestor whose limit this exceeds, or null.
   const InstanceRecord* charge_cpu(InstanceRecord& record, std::uint64_t ns);
   // A child waits for the first time, or has ended before: so its siblings to come may run, too.
@@ -93,8 +110,22 @@ class ChildPrograms final : public hostcalls::Launcher, public Listener {
     return true;
   }
   bool hear(const Child& child, InstanceRecord& parent, InstanceId id, const service::Ended& said);
+  void note_not_started(const InstanceRecord& child, InstanceRecord& parent);
+  InstanceRecord& parent_record(const InstanceRecord& record) const;
+
+  // In child_budgets.cc.
+  Budget own_use(const InstanceRecord& record) const;
+  Budget unshared_left(const InstanceRecord& record) const;
   Budget left_of(const InstanceRecord& record) const;
+  Budget charge_of(const Child& child, const InstanceRecord& record) const;
+  void set_lent(Child& child, InstanceRecord& parent, const Budget& lent);
+  void recharge(const InstanceRecord& record);
   void give_back(Child& child, InstanceRecord& parent);
+  bool is_short(const InstanceRecord& record) const;
+  void divide(InstanceRecord& member);
+  void note_needed(InstanceRecord& record);
+  void share_out(InstanceRecord& record);
+  void tell_running(InstanceRecord& record);
   void tell_limits(const InstanceRecord& record);
 
   ChildHost& host_;

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "application/lifecycle/lifecycle_test_support.h"
 #include "application/lifecycle/scripted_guest.h"
@@ -35,6 +37,10 @@ std::int64_t launch(FakeHost& host, std::string_view name, std::int64_t share) {
 std::string take(FakeHost& host, std::int64_t future) {
   const std::int64_t bytes = host.call("future", "take", {future, kBuffer, 8192}).value;
   if (bytes < 0) return error_code_name(static_cast<ErrorCode>(-bytes));
+  return host.get(kBuffer, static_cast<std::uint32_t>(bytes));
+}
+std::string last_error(FakeHost& host) {
+  const std::int64_t bytes = host.call("runtime", "last-error", {kBuffer, 4096}).value;
   return host.get(kBuffer, static_cast<std::uint32_t>(bytes));
 }
 std::string limit_line(FakeHost& host, const std::string& name) {
@@ -190,7 +196,7 @@ TEST_F(Children, TreeNeverHasMoreThanItsRoot) {
       third = launch(host, "child", 100);
       EXPECT_EQ(host.call("future", "drop", {first}).value, 0);
       EXPECT_EQ(limit_line(host, "page_count_max"), "1000 500");
-      EXPECT_EQ(limit_line(host, "child_count_max"), "4 2");
+      EXPECT_EQ(limit_line(host, "child_count_max"), "4 1");
     }
     return sleep_for_ever(host);
   });
@@ -200,9 +206,9 @@ TEST_F(Children, TreeNeverHasMoreThanItsRoot) {
   limits.child_count_max = 4;
   const InstanceId id = engine.launch(root, {}, limits);
   engine.settle();
-  // 1 + half of 3 lent to the first; 1 + all of the one that is left to the second.
-  EXPECT_EQ(third, minus(ErrorCode::QuotaExceeded));
-  EXPECT_EQ(seen, (std::vector<std::string>{"500 0", "50 0", "1 0"}));
+  // A child takes one place, and may take all of the two that are left then.
+  EXPECT_EQ(third, minus(ErrorCode::QuotaExceeded)) << "the second has all memory";
+  EXPECT_EQ(seen, (std::vector<std::string>{"500 0", "50 0", "2 0"}));
   EXPECT_EQ(engine.control.limits_set.at(id).page_count_max, 500u);
   EXPECT_EQ(engine.control.limits_set.at(id).childrens_page_count, 500u);
   EXPECT_TRUE(engine.manager.kill(id, "done").ok());
@@ -647,31 +653,74 @@ TEST_F(Children, AChildThatEndedUnheardHoldsOnlyWhatItSaid) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
-TEST_F(Children, ThatCannotBeStartedGivesItsShareBack) {
+TEST_F(Children, AShareBelowTheFirstMemoryOfTheModuleFailsAtTheLaunchAndLendsNothing) {
   InstanceLimits limits;
   limits.control.page_count_max = 1000;
   limits.child_count_max = 4;
   limits.children_memory_bytes_max = 20u << 20;
-  std::string end;
+  std::int64_t child = 0;
+  std::string why;
   program("large", [](FakeHost&, int, std::int64_t&) -> FakeAction { return {}; }, 16u << 20);
-  const ProgramId root =
-      program("root", [&](FakeHost& host, int turn, std::int64_t& child) -> FakeAction {
-        if (turn == 0) {
-          child = launch(host, "large", 50);
-          EXPECT_GT(child, 0);
-          EXPECT_EQ(limit_line(host, "page_count_max"), "1000 0");
-          const std::int64_t future = host.call("runtime", "wait-child", {child}).value;
-          child = future;
-          return wait_for(host, future);
-        }
-        EXPECT_EQ(limit_line(host, "child_count_max"), "4 0");
-        end = take(host, child);
-        return {};
-      });
+  const ProgramId root = program("root", [&](FakeHost& host, int, std::int64_t&) -> FakeAction {
+    child = launch(host, "large", 50);
+    why = last_error(host);
+    EXPECT_EQ(limit_line(host, "page_count_max"), "1000 0");
+    EXPECT_EQ(limit_line(host, "child_count_max"), "4 0");
+    return {};
+  });
   engine.launch(root, {}, limits);
   engine.settle();
-  EXPECT_NE(end.find("memory_bytes_max"), std::string::npos) << end;
+  EXPECT_EQ(child, minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(
+      why,
+      "children_memory_bytes_max: the child's module begins with 16777216 bytes; its share, 50 "
+      "percent of the 20971520 bytes that are left of 20971520, is 10485760; give it a larger "
+      "share or none, or raise the limit with --limit children_memory_bytes_max=33MiB");
   EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+// Before its program is compiled nothing knows how much memory it begins with.
+TEST_F(Children, OneThatCannotStartLaterIsALineOfItsParentsLogAndAnErrorForWhatAwaitsItsMessage) {
+  constexpr std::string_view kLarge = "large";
+  const auto bytes = std::as_bytes(std::span(kLarge));
+  runtime.add_program(
+      std::string(kLarge), [] { return std::make_unique<ScriptedGuest>(nullptr); }, 600u << 20);
+  std::atomic<bool> is_launched = false;
+  runtime.before_compiling = [&, engine_thread = std::this_thread::get_id()] {
+    if (std::this_thread::get_id() != engine_thread) is_launched.wait(false);
+  };
+  for (const std::int64_t share : {0, 20}) {
+    is_launched = false;
+    const std::string name = "late " + std::to_string(share);
+    Digest digest{};
+    digest[0] = static_cast<std::uint8_t>(share);
+    std::vector<std::byte> wasm(bytes.begin(), bytes.end());
+    engine.manager.name_program(name,
+                                engine.manager.request_program(std::move(wasm), digest).value());
+    std::string heard, why;
+    const ProgramId root = program(
+        "root of " + name, [&](FakeHost& host, int turn, std::int64_t& future) -> FakeAction {
+          if (turn == 0) {
+            const std::int64_t child = launch(host, name, share);
+            EXPECT_GT(child, 0);
+            is_launched = true;
+            is_launched.notify_all();
+            future = host.call("runtime", "receive-child", {child}).value;
+            return wait_for(host, future);
+          }
+          heard = take(host, future);
+          why = last_error(host);
+          return {};
+        });
+    engine.client.lines.clear();
+    engine.launch(root);
+    while (engine.manager.live_count() > 0) engine.settle();
+    EXPECT_EQ(heard, "unavailable");
+    EXPECT_NE(why.find("the child was not started: "), std::string::npos) << why;
+    EXPECT_NE(why.find("begins with 629145600 bytes"), std::string::npos) << why;
+    ASSERT_EQ(engine.client.lines.size(), 1u);
+    EXPECT_NE(engine.client.lines[0].find("was not started: "), std::string::npos);
+  }
 }
 
 // Sixteen futures of one end, with room for two copies beside what is kept of it.
@@ -752,7 +801,7 @@ TEST(ChildBudget, SharesAddUpToWhatTheParentHas) {
   std::uint64_t pages = 0;
   std::uint64_t exchanges = 0;
   for (std::uint32_t percent : {1u, 33u, 50u, 99u, 100u, 100u}) {
-    Result<ChildBudget> child = child_budget(parent, left, percent);
+    Result<ChildBudget> child = child_budget(parent, left, {.share_percent = percent});
     if (!child.ok()) {
       EXPECT_EQ(child.error().code(), ErrorCode::QuotaExceeded);
       continue;
@@ -768,8 +817,10 @@ TEST(ChildBudget, SharesAddUpToWhatTheParentHas) {
   EXPECT_LE(pages, 10u);
   EXPECT_LE(exchanges, parent.guest.http.exchange_count_max);
   left.child_count = 0;
-  EXPECT_EQ(child_budget(parent, left, 50).error().message(),
-            "child_count_max: 0 of 64 are left for another child");
+  EXPECT_EQ(
+      child_budget(parent, left, {.share_percent = 50}).error().message(),
+      "child_count_max: 0 of 64 are left for another child; wait until one ends, or raise the "
+      "limit with --limit child_count_max=128");
 }
 
 TEST_F(Children, PagesThatAreToComeBackFromASuspensionAreNotLent) {

@@ -13,6 +13,11 @@ Error no_instance(const InstanceNumbers& numbers, InstanceId id) {
                "instance " + std::to_string(numbers.of(id)) + " has ended or never was");
 }
 
+// A child that draws on its parent's memory is charged for more as it grows.
+std::uint64_t reserved_memory_bytes(const LaunchRequest& request) {
+  return request.drawn_memory_bytes.value_or(request.limits.memory_bytes_max);
+}
+
 }  // namespace
 
 InstanceRecord* InstanceManager::Implementation::find(InstanceId id) {
@@ -39,7 +44,8 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
   }
   programs.use(request.program);
   TRY(check_launch(request, wait));
-  hostcalls::TenantGauge& gauge = tenants.enter(request.tenant, request.limits.memory_bytes_max);
+  const std::uint64_t reserved_bytes = reserved_memory_bytes(request);
+  hostcalls::TenantGauge& gauge = tenants.enter(request.tenant, reserved_bytes);
   auto record = std::make_unique<InstanceRecord>();
   record->id = InstanceId{next_id++};
   record->program = request.program;
@@ -55,6 +61,9 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
         std::min(request.deadline_in_ns, control::kNoDeadline - record->launched_ns);
   }
   record->limits = request.limits;
+  record->family.memory_bytes_reserved = reserved_bytes;
+  record->family.is_drawing = request.drawn_memory_bytes.has_value();
+  record->family.first_memory_bytes = request.drawn_memory_bytes.value_or(0);
   hostcalls::GuestIdentity identity{record->id,
                                     record->tenant,
                                     std::move(request.arguments),
@@ -84,7 +93,7 @@ Result<void> InstanceManager::Implementation::check_launch(const LaunchRequest& 
                                           std::to_string(request.limits.guest.argument_bytes_max));
   }
   const std::uint64_t now_ns = parts.clock.now_ns();
-  Result<void> may = tenants.check(request.tenant, request.limits.memory_bytes_max);
+  Result<void> may = tenants.check(request.tenant, reserved_memory_bytes(request));
   share_among_tenants();  // The tenant may be new.
   if (!may.ok()) {
     return Error(may.error().code(), std::string(may.error().message()) + "; try again in " +

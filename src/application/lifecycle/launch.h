@@ -59,6 +59,8 @@ struct LaunchRequest {
   std::optional<hostcalls::RequestHead> request = {};
   // The principal whose account the instance and its children count in. Null: they count in no account.
   service::PrincipalHandle caller = {};
+  // A child that draws on its parent's budget begins with so much memory; 0: not yet known.
+  std::optional<std::uint64_t> drawn_memory_bytes = {};
   // A child has the history of its family: its first run counts like theirs.
   RunHistory history = {};
   // The seed of the random numbers of the instance and of its children. Without one they come from

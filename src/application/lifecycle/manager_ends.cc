@@ -47,6 +47,11 @@ std::int32_t exit_code_of(EndKind kind) {
 void InstanceManager::Implementation::end_trapped(InstanceRecord& record) {
   std::string message = record.instance->trap_message();
   if (message.find(kMemoryLimitTrap) != std::string::npos) {
+    const std::string why = children.why_no_memory(record);
+    if (!why.empty()) {
+      end(record, EndKind::LimitExceeded, why + "\n" + message, why.substr(0, why.find(':')));
+      return;
+    }
     end(record, EndKind::LimitExceeded,
         "memory_bytes_max: the program holds " + readable_bytes(record.instance->memory_bytes()) +
             " and wants more than its limit of " + readable_bytes(record.limits.memory_bytes_max) +
@@ -89,7 +94,7 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
     record.end.opened_token_count = used.opened_token_count;
     record.end.page_count_max = used.page_count_max;
   }
-  tenants.end(record.tenant, record.limits.memory_bytes_max, use_of(record));
+  tenants.end(record.tenant, record.family.memory_bytes_reserved, use_of(record));
   account_end(record);
   children.instance_ended(record);
   if (had_instance) parts.control.end_instance(record.id);

@@ -53,6 +53,9 @@ struct InstanceManager::Implementation final : ChildHost {
   }
   void wake_if_over(InstanceRecord& record) override;
   void client_ready(InstanceRecord& record) override { mark_undelivered(record); }
+  Result<std::uint64_t> first_memory_bytes(ProgramId program) override;
+  void reserve_memory(InstanceRecord& record, std::uint64_t bytes) override;
+  std::uint64_t tenant_memory_left(const InstanceRecord& record) override;
   std::vector<hostcalls::LimitUse> tenant_limits(const InstanceRecord& record) override;
 
   // Each instance that has a place also has a slot of the runtime.

@@ -41,6 +41,13 @@ Result<ProgramId> InstanceManager::Implementation::find_program(const std::strin
                    " by name); --program PATH of quire run, or PATH of quire serve, gives one");
 }
 
+Result<std::uint64_t> InstanceManager::Implementation::first_memory_bytes(ProgramId program) {
+  const ProgramStore::Entry* entry = programs.find(program);
+  if (entry == nullptr) return Error(ErrorCode::NotFound, forgotten(program));
+  if (entry->error) return entry->error->copy();
+  return entry->compiling() ? 0 : entry->program->first_memory_bytes();
+}
+
 Result<ProgramId> InstanceManager::load_program(std::span<const std::byte> wasm) {
   return implementation_->programs.load(wasm);
 }

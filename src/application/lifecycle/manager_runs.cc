@@ -57,6 +57,11 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
     end(record, EndKind::NotStarted, std::string(entry->error->message()));
     return;
   }
+  const Result<void> room = children.starts(record, entry->program->first_memory_bytes());
+  if (!room.ok()) {
+    end(record, EndKind::NotStarted, std::string(room.error().message()));
+    return;
+  }
   Result<std::unique_ptr<sandbox::Instance>> instance = parts.runtime.instantiate(
       entry->program, record.state.get(), {.memory_bytes_max = record.limits.memory_bytes_max});
   if (!instance.ok()) {
@@ -112,6 +117,7 @@ void InstanceManager::Implementation::wake_if_over(InstanceRecord& record) {
 }
 
 void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t slice_ticks) {
+  children.make_room(record);
   if (record.state->futures.waiting()) record.instance->finish_wait(record.state->end_wait());
   report(parts.walk, WalkStop::Sandbox);
   const std::uint64_t start_ns = parts.clock.now_ns();
@@ -126,6 +132,7 @@ void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t 
   }
   if (!outbox.empty()) mark_undelivered(record);
   children.unblock(record);
+  children.charge(record);
   const InstanceRecord* exceeded = children.charge_cpu(record, used_ns);
   after_run(record, state);
   if (exceeded != nullptr && record.stage != Stage::Ended) {
@@ -145,7 +152,7 @@ bool InstanceManager::Implementation::over_cpu_limit(InstanceRecord& record) {
         "cpu_ns_between_waits_max");
     return true;
   }
-  const std::uint64_t cpu_ns = record.end.cpu_ns + record.spent_by_children.cpu_ns;
+  const std::uint64_t cpu_ns = record.end.cpu_ns + record.family.spent.cpu_ns;
   if (cpu_ns > record.limits.cpu_ns_max) {
     end(record, EndKind::LimitExceeded,
         "cpu_ns_max: the program ran " + seconds(cpu_ns) + " in all, the limit is " +
@@ -216,6 +223,7 @@ bool InstanceManager::Implementation::take_http_events(net::HttpClient& http) {
     InstanceRecord* record = find(InstanceId{event.owner.instance});
     if (record == nullptr || record->stage == Stage::Ended) continue;
     record->state->http.take_in(std::move(event));
+    children.charge(*record);  // An exchange that is over is open no more.
     wake_if_over(*record);
   }
   return any;
@@ -232,6 +240,7 @@ bool InstanceManager::take_answers() {
       record->end.first_token_ns = since_launch(*record, self.parts.clock.now_ns());
       self.figures.first_token_ns.observe(record->end.first_token_ns);
     }
+    self.children.make_room(*record);
     record->state->answer(std::move(answer));
     self.wake_if_over(*record);
   }

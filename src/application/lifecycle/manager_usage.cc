@@ -115,6 +115,15 @@ void InstanceManager::Implementation::account_end(const InstanceRecord& record) 
                    .wall_ns = record.end.duration_ns});
 }
 
+void InstanceManager::Implementation::reserve_memory(InstanceRecord& record, std::uint64_t bytes) {
+  tenants.resize(record.tenant, record.family.memory_bytes_reserved, bytes);
+  record.family.memory_bytes_reserved = bytes;
+}
+
+std::uint64_t InstanceManager::Implementation::tenant_memory_left(const InstanceRecord& record) {
+  return tenants.memory_bytes_left(record.tenant);
+}
+
 // O(1): programs may ask in a loop.
 std::vector<LimitUse> InstanceManager::Implementation::tenant_limits(const InstanceRecord& record) {
   std::vector<LimitUse> all = bounds_of(tenants.tenants().at(record.tenant),
@@ -249,7 +258,7 @@ void InstanceManager::Implementation::verify_tenants() const {
     for (const auto& [instance, record] : records) {
       if (record->tenant != id) continue;
       ++instance_count;
-      if (record->stage != Stage::Ended) memory_bytes += record->limits.memory_bytes_max;
+      if (record->stage != Stage::Ended) memory_bytes += record->family.memory_bytes_reserved;
       exchange_count += record->state->http.open_count();
     }
     QUIRE_CHECK(tenant.instance_count == instance_count, "M5");

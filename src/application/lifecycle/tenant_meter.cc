@@ -1,5 +1,6 @@
 #include "application/lifecycle/tenant_meter.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -77,6 +78,18 @@ void TenantMeter::end(control::TenantId id, std::uint64_t memory_bytes_max,
   QUIRE_CHECK(tenant.memory_bytes_reserved >= memory_bytes_max, "TM2");
   tenant.memory_bytes_reserved -= memory_bytes_max;
   tenant.ended += use;
+}
+
+void TenantMeter::resize(control::TenantId id, std::uint64_t reserved, std::uint64_t bytes) {
+  Tenant& tenant = tenants_.at(id);
+  QUIRE_CHECK(tenant.memory_bytes_reserved >= reserved, "TM2");
+  tenant.memory_bytes_reserved += bytes - reserved;
+}
+
+std::uint64_t TenantMeter::memory_bytes_left(control::TenantId id) const {
+  const Tenant& tenant = tenants_.at(id);
+  return tenant.limits.memory_bytes_max -
+         std::min(tenant.limits.memory_bytes_max, tenant.memory_bytes_reserved);
 }
 
 void TenantMeter::leave(control::TenantId id) {

@@ -68,6 +68,9 @@ class TenantMeter {
   bool has_room(control::TenantId tenant, std::uint64_t memory_bytes_max) const;
   // An instance comes in. The gauge stays until the instance leaves.
   hostcalls::TenantGauge& enter(control::TenantId tenant, std::uint64_t memory_bytes_max);
+  // The memory that an instance may grow to is another now.
+  void resize(control::TenantId tenant, std::uint64_t reserved, std::uint64_t bytes);
+  std::uint64_t memory_bytes_left(control::TenantId tenant) const;
   // The instance has ended, and has used that much.
   void end(control::TenantId tenant, std::uint64_t memory_bytes_max, const InstanceUse& use);
   // The last output of the instance was taken. Requires: it has ended.

@@ -17,6 +17,7 @@ class FakeProgram final : public Program {
       : module_(std::move(module)), effort_(effort), code_bytes_(code_bytes) {}
   Effort effort() const override { return effort_; }
   std::uint64_t code_bytes() const override { return code_bytes_; }
+  std::uint64_t first_memory_bytes() const override { return module_.memory_bytes_min; }
   const FakeModule& module() const { return module_; }
 
  private:
@@ -28,8 +29,11 @@ class FakeProgram final : public Program {
 class FakeInstance final : public Instance {
  public:
   FakeInstance(std::unique_ptr<FakeGuest> guest, std::span<const HostFunction> functions,
-               void* host_state, std::uint64_t memory_bytes)
-      : host_(functions, host_state, memory_bytes), guest_(std::move(guest)) {}
+               void* host_state, std::uint64_t first_memory_bytes, std::uint64_t memory_bytes_max)
+      : host_(functions, host_state, kFakeMemoryBytes), guest_(std::move(guest)) {
+    host_.grow(first_memory_bytes);
+    host_.set_memory_max(memory_bytes_max);
+  }
 
   RunState resume(std::uint32_t) override {
     QUIRE_CHECK(!ended_ && (!waiting_ || host_.wait_result), "resumed only when it can go on");
@@ -60,7 +64,8 @@ class FakeInstance final : public Instance {
   }
   std::int32_t exit_code() const override { return exit_code_; }
   const std::string& trap_message() const override { return trap_message_; }
-  std::uint64_t memory_bytes() const override { return kFakeMemoryBytes; }
+  std::uint64_t memory_bytes() const override { return host_.memory_bytes(); }
+  void set_memory_max(std::uint64_t bytes) override { host_.set_memory_max(bytes); }
 
  private:
   FakeHost host_;
@@ -134,8 +139,8 @@ Result<std::unique_ptr<Instance>> FakeRuntime::instantiate(std::shared_ptr<const
   QUIRE_CHECK(own != nullptr, "compiled by this runtime");
   const FakeModule& module = own->module();
   TRY(check_first_memory(module.memory_bytes_min, options.memory_bytes_max));
-  return std::unique_ptr<Instance>(
-      std::make_unique<FakeInstance>(module.make(), functions_, host_state, kFakeMemoryBytes));
+  return std::unique_ptr<Instance>(std::make_unique<FakeInstance>(
+      module.make(), functions_, host_state, module.memory_bytes_min, options.memory_bytes_max));
 }
 
 }  // namespace quire::sandbox

@@ -3,6 +3,7 @@
 // cannot see into a Wasm engine, and for the simulation, where one seed gives one trace.
 //
 // Thread   engine thread only; compile() from any, once all programs were added.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -23,7 +24,10 @@ namespace quire::sandbox {
 class FakeHost {
  public:
   FakeHost(std::span<const HostFunction> functions, void* host_state, std::uint64_t memory_bytes)
-      : functions_(functions), host_state_(host_state), memory_(memory_bytes) {}
+      : functions_(functions),
+        host_state_(host_state),
+        memory_bytes_(memory_bytes),
+        memory_(memory_bytes) {}
 
   struct Outcome {
     CallOutcome outcome = CallOutcome::Return;
@@ -36,6 +40,15 @@ class FakeHost {
   Outcome call(const HostFunction& function, std::span<const std::int64_t> arguments);
 
   std::vector<std::byte>& memory() { return memory_; }
+  // The size that the guest's memory counts for; only what it began with can be used. False: it may
+  // not grow so far.
+  bool grow(std::uint64_t bytes) {
+    if (bytes > memory_bytes_max_) return false;
+    memory_bytes_ = std::max(memory_bytes_, bytes);
+    return true;
+  }
+  std::uint64_t memory_bytes() const { return memory_bytes_; }
+  void set_memory_max(std::uint64_t bytes) { memory_bytes_max_ = bytes; }
   // Copies bytes to `address` of the guest's memory; returns the address.
   std::int64_t put(std::uint32_t address, std::string_view bytes);
   std::string get(std::uint32_t address, std::uint32_t bytes) const;
@@ -45,6 +58,8 @@ class FakeHost {
  private:
   std::span<const HostFunction> functions_;
   void* host_state_;
+  std::uint64_t memory_bytes_max_ = UINT64_MAX;
+  std::uint64_t memory_bytes_;
   std::vector<std::byte> memory_;
 };
 

@@ -72,6 +72,7 @@ class Program {
   virtual Effort effort() const = 0;  // Of its code.
   // With its tables and data; of a script what is its own, because all scripts share the code.
   virtual std::uint64_t code_bytes() const = 0;
+  virtual std::uint64_t first_memory_bytes() const = 0;  // Of each instance, as it begins.
   // Null for programs that are not scripts.
   virtual std::shared_ptr<const Script> script() const { return nullptr; }
 };
@@ -94,6 +95,9 @@ class Instance {
   // After Trapped, with function names; after Overrun.
   virtual const std::string& trap_message() const = 0;
   virtual std::uint64_t memory_bytes() const = 0;  // Of the guest's linear memory.
+  // The limit from here on, in place of InstanceOptions::memory_bytes_max. A memory that is larger
+  // stays as it is. Also while the guest is in a host call.
+  virtual void set_memory_max(std::uint64_t bytes) = 0;
 };
 
 // For implementations: QuotaExceeded where a module begins with more memory than `bytes_max`.

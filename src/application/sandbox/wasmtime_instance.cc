@@ -3,6 +3,7 @@
 
 #include <quire_engines.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -96,6 +97,11 @@ GuestMemory WasmtimeInstance::memory(wasmtime_context_t* context) {
 
 std::uint64_t WasmtimeInstance::memory_bytes() const {
   return has_memory_ ? wasmtime_memory_data_size(context_, &memory_) : 0;
+}
+
+void WasmtimeInstance::set_memory_max(std::uint64_t bytes) {
+  quire_store_limits(store_.get(), std::min(bytes, options_.memory_bytes_max),
+                     options_.table_element_count_max);
 }
 
 // After a host call that returns: null, or the trap.

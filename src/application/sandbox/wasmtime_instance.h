@@ -30,6 +30,7 @@ class WasmtimeProgram final : public Program {
   Effort effort() const override { return effort_; }
   std::shared_ptr<const Script> script() const override { return script_; }
   std::uint64_t code_bytes() const override;
+  std::uint64_t first_memory_bytes() const override { return summary_.memory_pages_min << 16; }
   wasm_engine_t* engine() const { return engine_; }
   const wasmtime_module_t* module() const { return module_.get(); }
   const wasmtime_instance_pre_t* pre() const { return pre_.get(); }
@@ -55,6 +56,7 @@ class WasmtimeInstance final : public Instance {
   std::int32_t exit_code() const override { return exit_code_; }
   const std::string& trap_message() const override { return trap_message_; }
   std::uint64_t memory_bytes() const override;
+  void set_memory_max(std::uint64_t bytes) override;
 
   // The imports of every linker: `environment` is the HostFunction.
   static wasm_trap_t* call_host(void* environment, wasmtime_caller_t* caller,

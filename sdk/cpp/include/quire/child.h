@@ -1,14 +1,15 @@
 #pragma once
 // Child: another instance that this program launched, of itself or of a program that the server
-// has. It may use a share of what this program has left, and ends with it.
+// has. It draws on what this program has left, with all other children, and ends with it. One that
+// is launched with a share_percent has that part of what is left for itself.
 //
-//   Child child = co_await Child::launch({.arguments = {"--part", "2"}, .share_percent = 25});
+//   Child child = co_await Child::launch({.arguments = {"--part", "2"}});
 //   co_await child.send("go on");
 //   const std::string message = co_await child.receive();
 //   co_await child.forward(session::send);               // what else it says goes to the client
 //   const ChildEnd end = co_await child.wait();
 //
-// Errors   as interface/runtime.wit says; quota-exceeded where nothing is left to share.
+// Errors   as interface/runtime.wit says; quota-exceeded names the limit and its flag.
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -53,7 +54,9 @@ struct FutureValue<ChildEnd> {
 struct ChildOptions {
   std::string program = {};  // A name that the server has; empty: this program.
   std::vector<std::string> arguments = {};
-  std::uint32_t share_percent = 50;  // Of what this program has left.
+  // 1 to 100 percent of what this program has left, for this child alone; 0: the child draws on
+  // what this program and its other children do not use.
+  std::uint32_t share_percent = 0;
 };
 
 class Child {
