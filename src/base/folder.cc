@@ -56,12 +56,23 @@ Result<Folder> Folder::open_as(const std::string& path, const std::string& shown
   return Folder(std::move(descriptor), shown);
 }
 
+Result<Folder> Folder::open_with_links(const std::string& path) {
+  Folder folder = TRY(open(path));
+  folder.follows_links_ = true;
+  return folder;
+}
+
 Result<Descriptor> Folder::open_descriptor(const std::string& name, int flags) const {
   const std::string slashed = "/" + name + "/";
   if (name.empty() || name.find('\0') != std::string::npos || name.front() == '/' ||
       slashed.find("/../") != std::string::npos) {
     return Error(ErrorCode::PermissionDenied,
                  "\"" + name.substr(0, name.find('\0')) + "\" does not lie below " + path_);
+  }
+  if (follows_links_) {
+    Descriptor opened(openat(descriptor_.get(), name.c_str(), flags));
+    if (opened.get() < 0) return system_error(path_of(name), errno);
+    return opened;
   }
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags);
@@ -77,7 +88,7 @@ Result<Descriptor> Folder::open_descriptor(const std::string& name, int flags) c
 
 Result<Folder> Folder::open_below(const std::string& name) const {
   Descriptor descriptor = TRY(open_descriptor(name, kFolderFlags));
-  return Folder(std::move(descriptor), path_of(name));
+  return Folder(std::move(descriptor), path_of(name), follows_links_);
 }
 
 Result<File> Folder::open_file_below(const std::string& name) const {

@@ -459,7 +459,7 @@ TEST_F(AdapterFolder, IsRefusedIfAPathOrALinkLeavesIt) {
                  "adapter_model.bin can run code");
   std::filesystem::create_symlink(root_ + "/other/adapter_model.safetensors",
                                   adapters + "/french/adapter_model.safetensors");
-  expect_refused(read({.path = adapters + "/french"}), ErrorCode::PermissionDenied,
+  expect_refused(read({"french", adapters}), ErrorCode::PermissionDenied,
                  "adapter_model.safetensors is a link that leaves its folder");
   expect_refused(read({"../other", adapters}), ErrorCode::PermissionDenied, "does not lie below");
   expect_refused(read({root_ + "/other", adapters}), ErrorCode::PermissionDenied,
@@ -470,6 +470,23 @@ TEST_F(AdapterFolder, IsRefusedIfAPathOrALinkLeavesIt) {
   expect_refused(read({"none", adapters}), ErrorCode::NotFound, "none");
   expect_refused(read({.path = root_ + "/other"}), ErrorCode::NotFound,
                  "has no adapter_config.json");
+}
+
+// A snapshot in Hugging Face's cache consists of links to ../../blobs.
+TEST_F(AdapterFolder, OfTheUserOfThisMachineMayConsistOfLinksThatLeadOut) {
+  namespace fs = std::filesystem;
+  const fs::path french = root_ + "/adapters/french";
+  const fs::path snapshot = root_ + "/snapshots/1";
+  fs::create_directories(snapshot);
+  fs::create_directories(root_ + "/blobs");
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) {
+    fs::copy_file(french / name, root_ + "/blobs/" + name);
+    fs::create_symlink(fs::path("../../blobs") / name, snapshot / name);
+  }
+  EXPECT_EQ(value(read({.path = snapshot.string()}))->digest(),
+            value(read({.path = french.string()}))->digest());
+  expect_refused(read({"1", root_ + "/snapshots"}), ErrorCode::PermissionDenied,
+                 "is a link that leaves its folder");
 }
 
 TEST(AdapterReader, RefusesAnUploadThatIsNoAdapter) {

@@ -49,7 +49,9 @@ class Reader final : public AdapterReader {
 
   AdapterResult read(const AdapterSource& source, const AdapterLimits& limits) const override {
     if (source.beneath.empty()) {
-      if (is_folder(source.path)) return read_folder(TRY(Folder::open(source.path)), limits);
+      if (is_folder(source.path)) {
+        return read_folder(TRY(Folder::open_with_links(source.path)), limits);
+      }
       return read_gguf_adapter(model_, source_of(TRY(File::open(source.path))), limits);
     }
     const Folder beneath = TRY(Folder::open_as(source.beneath, last_part(source.beneath)));

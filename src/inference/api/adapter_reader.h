@@ -27,11 +27,12 @@ struct AdapterLimits {
   std::uint64_t bytes_max = std::uint64_t{8} << 30;  // Of matrices.
 };
 
-// A folder in PEFT's form, or a GGUF file. No link inside of a folder may lead out of it.
+// A folder in PEFT's form, or a GGUF file.
 struct AdapterSource {
   std::string path{};
-  // Empty: `path` may lie anywhere. A folder: `path` is relative to it, and is opened without
-  // leaving it, whatever ".." and links say. Errors name paths from its last part on.
+  // Empty: `path` may lie anywhere, and links in it may lead out, as in Hugging Face's cache. A
+  // folder: `path` is relative to it, and is opened without leaving it, whatever ".." and links
+  // say. Errors name paths from its last part on.
   std::string beneath{};
 };
 
