@@ -15,6 +15,7 @@
 #include "main/verbs/make/build_command.h"
 #include "main/verbs/shared/output.h"
 #include "main/verbs/shared/process.h"
+#include "main/verbs/shared/sdk_location.h"
 
 namespace quire {
 namespace {
@@ -66,6 +67,13 @@ struct RustTools {
   std::string compiler;
 };
 
+// A checkout can make the library for any compiler, also one that rustup does not know.
+std::string setup_advice() {
+  const std::string checkout = checkout_folder();
+  if (checkout.empty()) return "";
+  return "; without rustup: " + checkout + "/tools/setup.sh rust";
+}
+
 // NotFound says what to install.
 Result<RustTools> find_tools(const std::string& folder) {
   constexpr const char* kAdvice =
@@ -95,7 +103,7 @@ Result<RustTools> find_tools(const std::string& folder) {
   if (version.empty()) return Error(ErrorCode::NotFound, usual + " is not a compiler that runs");
   return Error(ErrorCode::NotFound, version + " (" + usual + ") lacks the standard library for " +
                                         kTarget + "; install it with: rustup target add " +
-                                        kTarget);
+                                        kTarget + setup_advice());
 }
 
 std::vector<std::string> command_line(const CargoBuild& build, const RustTools& tools) {

@@ -82,6 +82,14 @@ Result<std::string> find_rust_sdk() {
   return Error(ErrorCode::NotFound, "the Rust SDK is in none of " + looked);
 }
 
+std::string checkout_folder() {
+  const Result<std::string> executable = executable_path();
+  if (!executable.ok()) return "";
+  const fs::path folder = (fs::path(executable.value()).parent_path() / "../..").lexically_normal();
+  std::error_code ignored;
+  return fs::exists(folder / "tools/setup.sh", ignored) ? folder.parent_path().string() : "";
+}
+
 Result<std::string> executable_path() {
   std::error_code failure;
   const fs::path path = fs::read_symlink("/proc/self/exe", failure);

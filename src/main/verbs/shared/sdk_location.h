@@ -38,6 +38,9 @@ Result<SdkLocation> find_sdk(const std::string& given);
 // ../../sdk/rust of a checkout's. NotFound names each place that was looked at.
 Result<std::string> find_rust_sdk();
 
+// The checkout in whose build/PRESET the program runs; empty: it was installed or copied.
+std::string checkout_folder();
+
 // The path of the program that runs.
 Result<std::string> executable_path();
 
