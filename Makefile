@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup run install test campaign lint format bench model clean build
+.PHONY: help setup run install uninstall test campaign lint format bench model clean build
 
 PREFIX ?= $(HOME)/.local
 PROMPT ?= Why is the sky blue?
@@ -25,9 +25,12 @@ run: ## set up, build, and let a program in the server stream an answer (PROMPT=
 build: ## build quire and all its inferlets, the endpoints among them: build/release
 	@tools/setup.sh packages engines quickjs build
 
-install: build ## build, and install quire, its manual, the SDK and the inferlets (PREFIX=~/.local)
-	@cmake --install build/release --prefix "$(PREFIX)"
+install: ## build what is missing; install quire, its manual, docs, SDKs, clients and inferlets (PREFIX=~/.local)
+	@tools/install.sh "$(PREFIX)"
 	@command -v quire >/dev/null || echo "Put $(PREFIX)/bin on your PATH to call quire by its name."
+
+uninstall: ## remove what make install wrote, and nothing else (PREFIX=~/.local)
+	@tools/install.sh --remove "$(PREFIX)"
 
 test: ## set up, build and run all tests, with a rotating share of the seeds
 	@tools/setup.sh packages engines quickjs rust model goldens build_tests

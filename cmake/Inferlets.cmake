@@ -198,3 +198,13 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/rust/src DESTINATION share/quire/rust)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/rust/macros DESTINATION share/quire/rust
   PATTERN target EXCLUDE PATTERN Cargo.lock EXCLUDE)
 install(FILES ${inferlets} DESTINATION share/quire/inferlets)
+# The documents, and the clients, with the files to which they link, in the places of a checkout.
+install(CODE "
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/documented_files.py
+    OUTPUT_VARIABLE listed OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE \"\\n\" \";\" files \"\${listed}\")
+  foreach(file IN LISTS files)
+    get_filename_component(folder \"\${file}\" DIRECTORY)
+    file(INSTALL \"${CMAKE_SOURCE_DIR}/\${file}\"
+      DESTINATION \"\${CMAKE_INSTALL_PREFIX}/share/doc/quire/\${folder}\")
+  endforeach()")

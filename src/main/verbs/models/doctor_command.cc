@@ -3,10 +3,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
@@ -188,6 +190,43 @@ Finding scripts() {
   return {"scripts", Health::Good, titles + " in " + place, ""};
 }
 
+// Counts the file, or all files in the folder.
+std::uint64_t bytes_below(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  const auto bytes_of = [](const fs::directory_entry& each) -> std::uint64_t {
+    std::error_code failed;
+    const bool is_file = !each.is_symlink(failed) && each.is_regular_file(failed);
+    const std::uintmax_t bytes = is_file ? each.file_size(failed) : 0;
+    return failed ? 0 : bytes;
+  };
+  std::error_code failed;
+  if (!fs::is_directory(path, failed)) return bytes_of(fs::directory_entry(path, failed));
+  std::uint64_t sum = 0;
+  constexpr auto kOptions = fs::directory_options::skip_permission_denied;
+  for (auto at = fs::recursive_directory_iterator(path, kOptions, failed);
+       !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) {
+    sum += bytes_of(*at);
+  }
+  return sum;
+}
+
+// A line for each part of a folder that is large, the largest first.
+std::vector<std::string> part_lines(const std::string& path) {
+  constexpr std::uint64_t kShownBytesMin = std::uint64_t{1} << 20;
+  constexpr std::size_t kPartCountMax = 8;
+  std::vector<std::pair<std::uint64_t, std::string>> parts;
+  std::error_code failed;
+  for (const auto& each : std::filesystem::directory_iterator(path, failed)) {
+    const std::uint64_t bytes = bytes_below(each.path());
+    if (bytes >= kShownBytesMin) parts.emplace_back(bytes, each.path().filename().string());
+  }
+  std::ranges::sort(parts, std::greater());
+  if (parts.size() > kPartCountMax) parts.resize(kPartCountMax);
+  std::vector<std::string> lines;
+  for (const auto& [bytes, name] : parts) lines.push_back(cli::bytes_text(bytes) + "  " + name);
+  return lines;
+}
+
 // A folder that exists, or whose nearest parent that does could take it.
 Finding folder(const std::string& what, const std::string& path) {
   std::filesystem::path at(path);
@@ -200,9 +239,12 @@ Finding folder(const std::string& what, const std::string& path) {
   if (statvfs(at.c_str(), &space) == 0) {
     value += ", " + cli::bytes_text(std::uint64_t{space.f_bavail} * space.f_frsize) + " free";
   }
-  if (access(at.c_str(), W_OK) == 0) return {what, Health::Good, value, ""};
+  const std::uint64_t bytes = bytes_below(path);
+  if (bytes > 0) value += ", " + cli::bytes_text(bytes) + " used";
+  if (access(at.c_str(), W_OK) == 0) return {what, Health::Good, value, "", part_lines(path)};
   return {what, Health::Weak, value + ", not writable",
-          "make it writable, or set XDG_CACHE_HOME and XDG_DATA_HOME to folders that are"};
+          "make it writable, or set XDG_CACHE_HOME and XDG_DATA_HOME to folders that are",
+          part_lines(path)};
 }
 
 Finding data() {

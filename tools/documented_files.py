@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""documented_files.py: lists, one a line, the files that an installed Quire has for its readers. These are the
+documents, the clients without their tests, and the files to which both link. So links work away from a checkout.
+With --check it fails on a link to a file that is not there."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LINK = re.compile(r"\]\(([^)#\s]+)")
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+FOLDERS = ["docs", "clients"]
+FILES = ["README.md", "CHANGELOG.md", "LICENSE"]
+
+
+def tracked(folder):
+    """Files of the checkout; all files of a copy of it that is not one."""
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", folder],
+                            cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0:
+        return listed.stdout.splitlines()
+    return [str(each.relative_to(ROOT)) for each in (ROOT / folder).rglob("*") if each.is_file()]
+
+
+def links_of(name):
+    """The files of the checkout to which a document links; of a folder, its README."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for target in LINK.findall(CODE.sub("", text)):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        path = ((ROOT / name).parent / target).resolve()
+        if not path.is_relative_to(ROOT):
+            continue
+        yield str((path / "README.md" if path.is_dir() else path).relative_to(ROOT))
+
+
+def main():
+    files = {each for folder in FOLDERS for each in tracked(folder) if "/tests/" not in each}
+    files |= {each for each in FILES if (ROOT / each).is_file()}
+    linked = {(each, target) for each in files if each.endswith(".md") for target in links_of(each)}
+    missing = sorted(pair for pair in linked if not (ROOT / pair[1]).is_file())
+    for document, target in missing:
+        print(f"{document}: no file {target}", file=sys.stderr)
+    if "--check" in sys.argv[1:]:
+        sys.exit(1 if missing else 0)
+    for each in sorted(files | {target for _, target in linked if (ROOT / target).is_file()}):
+        if (ROOT / each).is_file():
+            print(each)
+
+
+if __name__ == "__main__":
+    main()
