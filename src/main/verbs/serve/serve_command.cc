@@ -292,6 +292,8 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   std::optional<access::KeyRing> keys = TRY(read_keys(options, listen, tell));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   server::TenantInstances tenants = TRY(tenant_instances(options.tenants, limits));
+  const std::unique_ptr<AccessReload> reload =
+      TRY(AccessReload::create({options.keys_file, tls_files(options)}, tell));
   ServedPrograms programs(options);
   const std::optional<int> ended = TRY(programs.find(watches.end));
   if (watches.end.is_asked()) return stopped_early(tell);
@@ -299,9 +301,6 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   server::EndpointTable endpoints = programs.take_endpoints();
   const std::vector<server::EndpointRule> rules = endpoints.rules();
   tell_missing(programs, tell);
-  std::unique_ptr<AccessReload> reload;
-  const std::optional<server::TlsFiles> tls = tls_files(options);
-  if (keys || tls) reload = TRY(AccessReload::create({options.keys_file, tls}, tell));
   const server::SocketLimits sockets = socket_limits(options, tell);
   const SteadyClock clock;
   const std::uint64_t begun_ns = clock.now_ns();
@@ -333,8 +332,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   const Result<void> named = programs.bring(application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
   if (watches.end.is_asked()) return stopped_early(tell);
-  std::optional<SignalWatch> reload_watch;
-  if (reload) reload_watch.emplace(TRY(reload->watch(*server)));
+  const SignalWatch reload_watch = TRY(reload->watch(*server));
   serve_until_asked(options, *server, application->loop(), watches, tell, [&] {
     const std::string url = ready_url(options, server->endpoint());
     tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));

@@ -26,6 +26,12 @@ Result<std::unique_ptr<AccessReload>> AccessReload::create(AccessFiles files,
 
 Result<SignalWatch> AccessReload::watch(server::Server& server) {
   return SignalWatch::create(interrupt_, [this, &server] {
+    if (files_.keys.empty() && !files_.tls) {
+      tell_({"nothing_reloaded", server::Severity::Info,
+             "SIGHUP: nothing to read again, since there is neither --keys nor --tls-certificate; "
+             "the "
+             "server serves on (SIGTERM ends it)"});
+    }
     if (!files_.keys.empty()) reload_keys(server);
     if (files_.tls) reload_certificate(server);
   });

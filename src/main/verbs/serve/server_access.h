@@ -20,8 +20,9 @@ struct AccessFiles {
   std::optional<server::TlsFiles> tls = {};  // None: no TLS.
 };
 
-// SIGHUP gives the server the keys and the certificate of the files as they are then. A file that cannot be
-// used leaves what the server has; `tell` reports either.
+// SIGHUP gives the server the keys and the certificate of the files as they are then. A file that
+// cannot be used leaves what the server has; `tell` reports either. A server without such files
+// serves on: SIGHUP also comes when a terminal closes, which must not cut requests.
 class AccessReload {
  public:
   // Blocks SIGHUP for this thread and those it starts later; build it before any thread is started.
