@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file.h"
 #include "base/guest_name.h"
 #include "base/utf8.h"
 #include "main/verbs/make/source_program.h"
@@ -48,6 +49,15 @@ Result<void> EndpointPrograms::add_shipped(std::vector<server::EndpointRule>& ru
     const bool is_there = named_.contains(each.program) || brought_.contains(each.program);
     if (!is_there && !folder.ok()) continue;
     if (!is_there) brought_.emplace(each.program, folder.value() + "/" + each.program + ".wasm");
+    if (is_there && folder.ok() && !is_shipped(each.program)) {
+      const std::string path = given_path(each.program);
+      return Error(ErrorCode::AlreadyExists,
+                   path + " has the name of the program that comes with quire and answers " +
+                       each.text() + "; rename the file, say --endpoint " +
+                       in_quotes(each.text() + "=" + path) +
+                       " to answer there too, or leave out the endpoints of quire with "
+                       "--no-endpoints");
+    }
     rules.push_back(std::move(each));
   }
   return {};
@@ -79,14 +89,28 @@ Result<std::string> EndpointPrograms::name_of(const server::EndpointRule& rule) 
   return name;
 }
 
-// Whether the module with that name is the one that comes with quire.
+// As the user wrote it.
+std::string EndpointPrograms::given_path(const std::string& name) const {
+  const auto given = given_.find(name);
+  if (given != given_.end()) return given->second;
+  const auto named = named_.find(name);
+  return named != named_.end() ? named->second : brought_.at(name);
+}
+
+// Whether the module with that name is the one that comes with quire, or a copy of it.
 bool EndpointPrograms::is_shipped(const std::string& name) const {
   const std::optional<std::string> module = find_shipped_program(name);
   if (!module) return false;
   const auto named = named_.find(name);
   const std::string& path = named != named_.end() ? named->second : brought_.at(name);
   std::error_code ignored;
-  return std::filesystem::equivalent(path, *module, ignored);
+  if (std::filesystem::equivalent(path, *module, ignored)) return true;
+  if (std::filesystem::file_size(path, ignored) != std::filesystem::file_size(*module, ignored)) {
+    return false;
+  }
+  const Result<std::string> bytes = read_file(path, kProgramBytesMax);
+  const Result<std::string> shipped = read_file(*module, kProgramBytesMax);
+  return bytes.ok() && shipped.ok() && bytes.value() == shipped.value();
 }
 
 Result<bool> EndpointPrograms::claim(const std::string& name, const std::string& path) {

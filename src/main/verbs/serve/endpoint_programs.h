@@ -34,8 +34,9 @@ class EndpointPrograms {
   static bool has_source(const std::vector<std::string>& endpoints);
 
   // The endpoints, each with the name of its program; with those of quire where the user has none,
-  // as `shipped` says. A program of the user with the name of a shipped one
-  // takes its place. The rules of programs that come with quire decode bodies, also if the operator
+  // as `shipped` says. AlreadyExists if a program of the user has the name of one that comes with
+  // quire, is another module, and would answer at a path of quire's that the user did not name. The
+  // rules of programs that come with quire decode bodies, also if the operator
   // gave the rule.
   Result<server::EndpointTable> find(const std::vector<std::string>& endpoints,
                                      const ShippedUse& shipped);
@@ -44,6 +45,9 @@ class EndpointPrograms {
   // After find() failed: the exit code of a source that was not compiled, whose reason was printed; 0
   // if something else was wrong.
   int build_exit_code() const { return build_exit_code_; }
+  // The file of a program as the user wrote it, and whether an endpoint named it so.
+  std::string given_path(const std::string& name) const;
+  bool is_given(const std::string& name) const { return given_.contains(name); }
   // The modules that the endpoints bring, by name.
   const ProgramFiles& brought() const { return brought_; }
 
