@@ -26,6 +26,11 @@ TEST(Installed, AQuireThatWasMovedMakesBuildsAndRunsAProjectFromAnywhere) {
     EXPECT_TRUE(std::filesystem::is_regular_file(moved + "/share/" + each)) << each;
   }
   EXPECT_FALSE(std::filesystem::exists(moved + "/share/complete"));
+  // The documents and clients are in the places of a checkout, so that their links work.
+  for (const char* each : {"docs/guide/install.md", "clients/python/pyproject.toml",
+                           "clients/javascript/package.json", "inferlets/agent_swarm/README.md"}) {
+    EXPECT_TRUE(std::filesystem::is_regular_file(moved + "/share/doc/quire/" + each)) << each;
+  }
 
   const ProcessResult made = run_process({quire, "new", "hello", "--in", folder.file("")});
   ASSERT_EQ(made.exit_code, 0) << made.err;
