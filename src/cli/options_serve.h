@@ -36,18 +36,24 @@ struct TenantOptions {
 
 enum class LogFormat : std::uint8_t { Text, Json };
 
+// Names in the head of a request that the server takes beside its own.
+struct AllowedNames {
+  std::vector<std::string> origins = {};  // Of web pages.
+  std::vector<std::string> hosts = {};
+};
+
 struct ServeOptions {
   EngineOptions engine;
-  InstanceOptions instance;                       // What each instance may have, at most.
-  std::string listen = "127.0.0.1:7847";          // HOST:PORT; port 0: any that is free.
-  std::vector<std::string> programs = {};         // Modules, or folders of them.
-  std::string adapters_folder = {};               // From which clients add adapters; empty: none.
-  std::vector<std::string> endpoints = {};        // "POST /x=program".
-  bool has_shipped_endpoints = true;              // In addition, at other paths.
-  bool repairs_prompts = false;                   // The shipped endpoints for conversations do.
-  std::vector<std::string> allowed_origins = {};  // Of web pages.
-  std::string keys_file = {};                     // Empty: no keys.
-  std::vector<std::string> allowed_hosts = {};    // That a request may name.
+  InstanceOptions instance;                 // What each instance may have, at most.
+  std::string listen = "127.0.0.1:7847";    // HOST:PORT; port 0: any that is free.
+  std::vector<std::string> programs = {};   // Modules, or folders of them.
+  std::string adapters_folder = {};         // From which clients add adapters; empty: none.
+  std::vector<std::string> endpoints = {};  // "POST /x=program".
+  bool is_watched = false;                  // Programs whose files change are made anew.
+  bool has_shipped_endpoints = true;        // In addition, at other paths.
+  bool repairs_prompts = false;             // The shipped endpoints for conversations do.
+  AllowedNames allowed = {};
+  std::string keys_file = {};  // Empty: no keys.
   TlsPaths tls = {};
   std::string usage_file = {};  // Empty: no accounts are kept.
   std::vector<TenantOptions> tenants = {};

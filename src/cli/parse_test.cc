@@ -196,7 +196,7 @@ TEST(Parse, KeysAreAddedListedAndRevokedInAFile) {
   EXPECT_EQ(parsed_as<KeysOptions>({"keys", "revoke", "alice", "--keys", "k.txt"}).action,
             KeysAction::Revoke);
   EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--keys", "k.txt", "--allow-host", "a.example"})
-                .allowed_hosts,
+                .allowed.hosts,
             std::vector<std::string>{"a.example"});
   EXPECT_TRUE(first_line_of_usage_error({"serve", "--allow-host", "a.example"})
                   .starts_with("--allow-host: "));

@@ -132,8 +132,8 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
       member,
       "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, uploads:BYTES, "
       "frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, allow-http:PATTERN, "
-      "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
-      "--limit, as in token_count_max:1000000");
+      "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the "
+      "limits of --limit, as in token_count_max:1000000");
 }
 
 }  // namespace
@@ -211,6 +211,9 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
        "script, or a C++ source or Cargo project (compiled first). One instance answers each "
        "request. It replaces an endpoint of quire at that path. May be given again "
        "(docs/guide/endpoints.md)"},
+      {"--watch", "", &options.is_watched,
+       "Build and replace a program when its file changes, or one that it imports or includes. "
+       "Requests that run finish with the old one"},
       {"--adapters", "FOLDER", &options.adapters_folder,
        "Let clients add the adapters in this folder while the server runs, by their paths in it "
        "(POST /v1/load_lora_adapter, quire adapter add --on-server). No link leads out of it. With "
@@ -226,7 +229,7 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
       {"--explain-misses", "", &state.tells_misses,
        "Report to programs why their tokens were not found in the cache, from pages of their own "
        "tenant alone; the endpoints of quire put it into the usage"},
-      {"--allow-origin", "ORIGIN", &options.allowed_origins,
+      {"--allow-origin", "ORIGIN", &options.allowed.origins,
        "Let web pages of that origin use the endpoints (CORS), as https://example.com; * for all. "
        "May be given again"},
   };
@@ -237,7 +240,7 @@ std::vector<Flag> access_rows(ServeOptions& options) {
       {"--keys", "FILE", &options.keys_file,
        "Serve clients that have a key of this file alone (quire keys add makes it); SIGHUP reads "
        "it again. Uploads are then compiled as with --cranelift-only (docs/operate/access.md)"},
-      {"--allow-host", "NAME", &options.allowed_hosts,
+      {"--allow-host", "NAME", &options.allowed.hosts,
        "A name by which clients reach the server (their Host header), in addition to the address "
        "and localhost, as models.example.com. Needs --keys. May be given again"},
       {"--usage", "FILE", &options.usage_file,
@@ -278,11 +281,10 @@ std::vector<Flag> sharing_rows(ServeOptions& options) {
        "its programs together: instances:N, pages:N, memory:BYTES (what they may grow to), http:N "
        "(exchanges), uploads:BYTES and frames:BYTES (of its clients, not complete yet). Of the "
        "adapters that its clients add: adapters:N, adapter_bytes:BYTES, adapter_rank:N. In a "
-       "minute: "
-       "requests_per_minute (to endpoints), launches_per_minute, tokens_per_minute. For each of "
-       "its "
-       "programs: each limit of --limit, as token_count_max:1000000. allow-http, once "
-       "or more, takes the place of --allow-http. Each may be left out. May be given again; "
+       "minute: requests_per_minute (to endpoints), launches_per_minute, tokens_per_minute. For "
+       "each of its programs: each limit of --limit, as token_count_max:1000000. Once or more, "
+       "allow-http takes the place of --allow-http. Each may be left "
+       "out. May be given again; "
        "without it there is tenant 0 alone, without these limits"},
   };
 }
@@ -332,7 +334,7 @@ Result<void> check_serve(const ServeOptions& options) {
     return Error(ErrorCode::InvalidArgument,
                  "--prompt-repair keeps what it learns in the store: leave out --no-store");
   }
-  if (!options.allowed_hosts.empty() && options.keys_file.empty()) {
+  if (!options.allowed.hosts.empty() && options.keys_file.empty()) {
     return Error(ErrorCode::InvalidArgument,
                  "--allow-host: a server without --keys may be named as this machine alone");
   }

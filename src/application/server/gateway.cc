@@ -1,6 +1,7 @@
 #include "application/server/gateway.h"
 
 #include <algorithm>
+#include <span>
 
 #include "application/server/metrics.h"
 #include "application/server/metrics_text.h"
@@ -47,6 +48,44 @@ Result<void> Gateway::name_endpoint_program(const std::string& name, lifecycle::
   return programs_.name_replaceable(name, program, digest);
 }
 
+void Gateway::replace_program(std::string name, std::string wasm) {
+  {
+    const std::lock_guard lock(replacements_mutex_);
+    replacements_.push_back({std::move(name), std::move(wasm)});
+  }
+  has_replacements_.store(true);
+  parts_.link.engine_wakeup.notify();
+}
+
+bool Gateway::turn_replacements() {
+  if (!has_replacements_.exchange(false)) return false;
+  std::vector<Replacement> replacements;
+  {
+    const std::lock_guard lock(replacements_mutex_);
+    replacements.swap(replacements_);
+  }
+  for (const Replacement& each : replacements) {
+    const auto wasm = std::as_bytes(std::span(each.wasm));
+    const Result<lifecycle::ProgramId> loaded = parts_.manager.load_program(wasm);
+    if (!loaded.ok()) {
+      parts_.tell({"program_kept",
+                   Severity::Error,
+                   "the program " + each.name + " stays as it was: its new module " +
+                       "cannot be used: " + std::string(loaded.error().message()),
+                   {{"program", each.name}}});
+      continue;
+    }
+    programs_.replace_by_operator(each.name, loaded.value(), sha256(wasm));
+    parts_.tell({"program_replaced",
+                 Severity::Info,
+                 "the program " + each.name +
+                     " was replaced: the next request gets the new one, and those that run finish "
+                     "with the old one",
+                 {{"program", each.name}}});
+  }
+  return true;
+}
+
 void Gateway::request_shutdown() {
   shutdown_requests_.fetch_add(1);
   parts_.link.engine_wakeup.notify();
@@ -54,6 +93,7 @@ void Gateway::request_shutdown() {
 
 bool Gateway::take_requests() {
   bool any = turn_shutdown();
+  any |= turn_replacements();
   parts_.manager.set_several_tenants(
       parts_.link.have_keys_several_tenants.load(std::memory_order_relaxed));
   const std::uint64_t start_ns = parts_.clock.now_ns();

@@ -2,11 +2,13 @@
 // Gateway is the engine's end of the server. In each turn of the loop it hands each request to the desk
 // of its kind, and the frames of the desks to the sockets. It shuts the server down on request.
 //
-// Thread   engine thread, except request_shutdown().
+// Thread   engine thread, except request_shutdown() and replace_program().
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "application/lifecycle/engine_loop.h"
 #include "application/server/adapter_desk.h"
@@ -32,6 +34,10 @@ class Gateway final : public lifecycle::FrontDoor {
   // answers the next request.
   Result<void> name_endpoint_program(const std::string& name, lifecycle::ProgramId program,
                                      const Digest& digest);
+  // Any thread. The operator's program of that name has another module from one of the next turns
+  // on. Instances that run keep the one that they began with. A module that cannot be used changes
+  // nothing. The log has a line for either.
+  void replace_program(std::string name, std::string wasm);
   bool has_program(const std::string& name) const { return programs_.has_name(name); }
 
   // Any thread. The gateway takes no more launches, notifies the clients, gives the instances
@@ -54,6 +60,7 @@ class Gateway final : public lifecycle::FrontDoor {
 
  private:
   bool turn_shutdown();
+  bool turn_replacements();
   HttpAnswer metrics() const;
 
   const GatewayParts parts_;
@@ -70,6 +77,13 @@ class Gateway final : public lifecycle::FrontDoor {
   Stage stage_ = Stage::Serving;
   std::uint64_t stage_deadline_ns_ = 0;
   std::atomic<std::uint32_t> shutdown_requests_{0};
+  struct Replacement {
+    std::string name;
+    std::string wasm;
+  };
+  std::atomic<bool> has_replacements_{false};
+  std::mutex replacements_mutex_;
+  std::vector<Replacement> replacements_;  // Guarded by the mutex.
 };
 
 }  // namespace quire::server

@@ -27,6 +27,12 @@ Result<void> ProgramNames::name_by_operator(const std::string& name, lifecycle::
   return {};
 }
 
+void ProgramNames::replace_by_operator(const std::string& name, lifecycle::ProgramId program,
+                                       const Digest& digest) {
+  shared_[name].digest = digest;
+  manager_.name_program(name, program);
+}
+
 Result<void> ProgramNames::name_replaceable(const std::string& name, lifecycle::ProgramId program,
                                             const Digest& digest) {
   const auto found = shared_.find(name);

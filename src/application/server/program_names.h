@@ -30,6 +30,9 @@ class ProgramNames {
   // For all tenants. AlreadyExists if another program has the name.
   Result<void> name_by_operator(const std::string& name, lifecycle::ProgramId program,
                                 const Digest& digest);
+  // The operator's program of that name is another from here on, whether the name stays or not.
+  void replace_by_operator(const std::string& name, lifecycle::ProgramId program,
+                           const Digest& digest);
   // For all tenants, and an operator's client may give the name to another program.
   Result<void> name_replaceable(const std::string& name, lifecycle::ProgramId program,
                                 const Digest& digest);

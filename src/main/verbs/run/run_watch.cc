@@ -4,61 +4,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
-#include "main/verbs/shared/artifact_cache.h"
+#include "main/verbs/shared/file_states.h"
 #include "main/verbs/shared/output.h"
 
 namespace quire {
 namespace {
 
-constexpr timespec kLookPeriod = {.tv_sec = 0, .tv_nsec = 200'000'000};
+constexpr timespec kLookPeriod = {.tv_sec = 0,
+                                  .tv_nsec = std::chrono::nanoseconds(kFileLookPeriod).count()};
 constexpr std::chrono::seconds kEndTimeMax{5};  // From SIGINT to SIGKILL.
 
 void tell(const std::string& text) {
   const cli::Terminal terminal = cli::Terminal::standard_error();
   std::fprintf(stderr, "%s\n", terminal.paint("[" + text + "]", cli::Colour::Grey).c_str());
 }
-
-// Sizes and times of files; a file that is gone for a moment, because an editor replaces it, is another state.
-class FileStates {
- public:
-  // From now on these, too.
-  void watch(const std::vector<std::string>& paths) {
-    for (const std::string& each : paths) {
-      const bool is_known = std::ranges::find(paths_, each) != paths_.end();
-      if (is_known) continue;
-      paths_.push_back(each);
-      states_[each] = state_of(each);
-    }
-  }
-  // The first file that is not what it was at the last look; empty: none.
-  std::string look() {
-    std::string changed;
-    for (const std::string& each : paths_) {
-      const std::string now = state_of(each);
-      std::string& before = states_[each];
-      if (changed.empty() && before != now) changed = each;
-      before = now;
-    }
-    return changed;
-  }
-
- private:
-  static std::string state_of(const std::string& path) { return file_stamp(path).value_or("gone"); }
-
-  std::vector<std::string> paths_;
-  std::map<std::string, std::string> states_;
-};
 
 // The signals that this process waits for; a run gets the mask of before.
 class WatchedSignals {

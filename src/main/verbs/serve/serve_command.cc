@@ -25,6 +25,7 @@
 #include "main/verbs/serve/server_settings.h"
 #include "main/verbs/serve/service_notice.h"
 #include "main/verbs/serve/signal_watch.h"
+#include "main/verbs/serve/source_watch.h"
 #include "main/verbs/shared/instance_limits.h"
 #include "main/verbs/shared/kv_text.h"
 #include "main/verbs/shared/open_files.h"
@@ -263,6 +264,18 @@ struct Watches {
   const LogWriter& writer;
 };
 
+// Null without --watch.
+Result<std::unique_ptr<SourceWatch>> watch_sources(const cli::ServeOptions& options,
+                                                   const ServedPrograms& programs,
+                                                   server::Server& server,
+                                                   const server::TellOperator& tell) {
+  if (!options.is_watched) return std::unique_ptr<SourceWatch>();
+  const auto replace = [&server](const std::string& name, std::string wasm) {
+    server.gateway().replace_program(name, std::move(wasm));
+  };
+  return SourceWatch::start(programs.watched(), replace, tell);
+}
+
 // A signal came before there was a server, so no program has work here.
 Result<int> stopped_early(const server::TellOperator& tell) {
   tell({"stopped", Severity::Info, ""});
@@ -326,12 +339,14 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
        .tells_requests = !log.is_for_people(),
        .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); },
        .adapters = {adapters_of(*machine), options.adapters_folder}},
-      server_options(options, std::move(listen), sockets, std::move(limits), std::move(tenants),
+      server_options(options, std::move(listen), sockets,
+                     {std::move(limits), std::move(tenants)},
                      std::move(endpoints), std::move(keys)),
       std::move(early)));
   const Result<void> named = programs.bring(application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
   if (watches.end.is_asked()) return stopped_early(tell);
+  const std::unique_ptr<SourceWatch> sources = TRY(watch_sources(options, programs, *server, tell));
   const SignalWatch reload_watch = TRY(reload->watch(*server));
   serve_until_asked(options, *server, application->loop(), watches, tell, [&] {
     const std::string url = ready_url(options, server->endpoint());

@@ -23,7 +23,35 @@ std::filesystem::path ServedPrograms::make_scratch(EndWatch& end) {
   return scratch_->path();
 }
 
+void ServedPrograms::note_files() {
+  if (!options_.is_watched) return;
+  std::vector<std::string> paths = options_.programs;
+  for (const std::string& each : options_.endpoints) {
+    const Result<server::EndpointRule> rule = server::parse_endpoint_rule(each);
+    if (rule.ok()) paths.push_back(rule.value().program);
+  }
+  for (const std::string& each : paths) files_[each].watch({each});
+}
+
+std::vector<WatchedProgram> ServedPrograms::watched() const {
+  std::vector<WatchedProgram> all;
+  const auto add = [&](const std::string& name, const std::string& module) {
+    const std::string given = endpoint_programs_->given_path(name);
+    const auto noted = files_.find(given);
+    WatchedProgram program{.name = name, .given = given, .module = module};
+    if (noted != files_.end()) program.files = noted->second;
+    program.files.watch({given});
+    all.push_back(std::move(program));
+  };
+  for (const auto& [name, module] : named_) add(name, module);
+  for (const auto& [name, module] : endpoint_programs_->brought()) {
+    if (endpoint_programs_->is_given(name)) add(name, module);  // The rest comes with quire.
+  }
+  return all;
+}
+
 Result<std::optional<int>> ServedPrograms::find(EndWatch& end) {
+  note_files();
   const std::filesystem::path folder = make_scratch(end);
   SourceModules sources(folder);
   const Result<std::vector<std::string>> modules = sources.build(options_.programs);

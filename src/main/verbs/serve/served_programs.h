@@ -4,8 +4,10 @@
 //
 // Owns     a folder for the modules of sources, where there are any; it goes with this object.
 // Thread   the main thread; waits for the compiler, whose messages reach the user.
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "application/server/endpoint_table.h"
 #include "application/server/gateway.h"
@@ -15,6 +17,7 @@
 #include "main/verbs/make/program_files.h"
 #include "main/verbs/serve/end_watch.h"
 #include "main/verbs/serve/endpoint_programs.h"
+#include "main/verbs/serve/source_watch.h"
 #include "main/verbs/shared/scratch_folder.h"
 
 namespace quire {
@@ -33,15 +36,20 @@ class ServedPrograms {
   server::EndpointTable take_endpoints() { return std::move(*endpoints_); }
   // Why endpoints of quire are left out; empty if none are.
   const std::string& missing() const { return endpoint_programs_->shipped_failure(); }
+  // The programs of the user, whose files a watch can look at.
+  std::vector<WatchedProgram> watched() const;
   // PROGRAMs keep their names; a client may give the name of an endpoint's module to another.
   Result<void> bring(lifecycle::InstanceManager& manager, server::Gateway& gateway) const;
 
  private:
   std::filesystem::path make_scratch(EndWatch& end);
+  void note_files();
 
   const cli::ServeOptions& options_;
   std::optional<ScratchFolder> scratch_;
   ProgramFiles named_;
+  // The state of each file that the command line names, by path, before any of them was read.
+  std::map<std::string, FileStates> files_;
   std::optional<EndpointPrograms> endpoint_programs_;
   std::optional<server::EndpointTable> endpoints_;
 };

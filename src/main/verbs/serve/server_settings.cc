@@ -25,6 +25,18 @@ access::TenantRateLimits tenant_rates(const std::vector<cli::TenantOptions>& ten
   return rates;
 }
 
+Result<void> check_names(const cli::AllowedNames& allowed) {
+  for (const std::string& each : allowed.hosts) {
+    Result<void> is_host = server::check_host_name(each);
+    if (!is_host.ok()) return std::move(is_host).take_error().while_("--allow-host");
+  }
+  for (const std::string& each : allowed.origins) {
+    Result<void> is_origin = server::check_origin(each);
+    if (!is_origin.ok()) return std::move(is_origin).take_error().while_("--allow-origin");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t grace_ns(const cli::ServeOptions& options) {
@@ -102,9 +114,7 @@ std::uint64_t memory_bytes_max(const server::TenantInstances& tenants,
 }
 
 server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
-                                     const server::SocketLimits& sockets,
-                                     lifecycle::InstanceLimits limits,
-                                     server::TenantInstances tenants,
+                                     const server::SocketLimits& sockets, LaunchSettings launches,
                                      server::EndpointTable endpoints,
                                      std::optional<access::KeyRing> keys) {
   server::ServerOptions server;
@@ -112,12 +122,12 @@ server::ServerOptions server_options(const cli::ServeOptions& options, wire::End
   server.sockets = sockets;
   server.service.grace = milliseconds(options.grace_seconds);
   server.service.keep = milliseconds(options.keep_seconds);
-  server.service.tenant_instances = std::move(tenants);
+  server.service.tenant_instances = std::move(launches.tenants);
   server.service.tenant_rates = tenant_rates(options.tenants);
-  server.service.instance = std::move(limits);
+  server.service.instance = std::move(launches.limits);
   server.endpoints = std::move(endpoints);
-  server.allowed_origins = options.allowed_origins;
-  server.allowed_hosts = options.allowed_hosts;
+  server.allowed_origins = options.allowed.origins;
+  server.allowed_hosts = options.allowed.hosts;
   server.keys = std::move(keys);
   server.tls = tls_files(options);
   return server;
@@ -143,14 +153,7 @@ Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
   if (!listen.ok()) return std::move(listen).take_error().while_("--listen");
   Result<void> may_listen = server::check_exposure(listen.value(), !options.keys_file.empty());
   if (!may_listen.ok()) return std::move(may_listen).take_error().while_("--listen");
-  for (const std::string& each : options.allowed_hosts) {
-    Result<void> is_host = server::check_host_name(each);
-    if (!is_host.ok()) return std::move(is_host).take_error().while_("--allow-host");
-  }
-  for (const std::string& each : options.allowed_origins) {
-    Result<void> is_origin = server::check_origin(each);
-    if (!is_origin.ok()) return std::move(is_origin).take_error().while_("--allow-origin");
-  }
+  TRY(check_names(options.allowed));
   return listen;
 }
 

@@ -43,11 +43,13 @@ std::uint64_t memory_bytes_max(const server::TenantInstances& tenants,
                                const lifecycle::InstanceLimits& others);
 sandbox::CompileLimits compile_limits(const cli::ServeOptions& options);
 
-// `limits` are of programs whose tenant has none of its own in `tenants`.
+// The limits of launches.
+struct LaunchSettings {
+  lifecycle::InstanceLimits limits;  // For programs whose tenant has none of its own in `tenants`.
+  server::TenantInstances tenants;
+};
 server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
-                                     const server::SocketLimits& sockets,
-                                     lifecycle::InstanceLimits limits,
-                                     server::TenantInstances tenants,
+                                     const server::SocketLimits& sockets, LaunchSettings launches,
                                      server::EndpointTable endpoints,
                                      std::optional<access::KeyRing> keys);
 
