@@ -498,6 +498,8 @@ declare module "quire" {
     version(): string;
     instanceId(): number;
     tenant(): string;
+    /** A variable that the operator gives this program (`--env NAME`), such as the key of a service; without it undefined. */
+    env(name: string): string | undefined;
     /** A line for each limit: its name, the maximum, what is used. */
     limits(): string;
     misses(): Miss[];
@@ -559,9 +561,9 @@ declare module "quire" {
   /** Another instance: of this script, or of a program that the server has. */
   export class Child implements AsyncIterable<string> {
     private constructor();
+    /** A child draws on what this script has left; with `sharePercent` (1 to 100) it has that part of it for itself. */
     static launch(options?: { program?: string; arguments?: string[]; sharePercent?: number }): Child;
     send(message: BytesLike): void;
-    /** A child draws on what this script has left; with `sharePercent` (1 to 100) it has that part of it for itself. */
     receive(): Promise<string>;
     wait(): Promise<ChildEnd>;
     kill(): void;

@@ -277,6 +277,11 @@ std::vector<Flag> InstanceFlags::grants() {
            "*.example.com, each with :PORT or :* for other ports than 80 and 443; HOST:PORT also "
            "opens a private one. May be given again; without it no program may send HTTP"}
           .here(),
+      Flag{"--env", "NAME", &options.env,
+           "Let the programs that this command names read the variable NAME of quire's own "
+           "environment, such as a key: getenv, std::env::var, runtime.env. Neither their children "
+           "nor programs that clients upload get it. May be given again"}
+          .here(),
   };
 }
 

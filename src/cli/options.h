@@ -88,6 +88,7 @@ struct InstanceOptions {
   std::uint64_t output_bytes_max = std::uint64_t{1} << 30;  // Messages, log and files, in all.
   bool may_export_publicly = false;        // Pages that programs of every tenant may import.
   std::vector<std::string> allow_http;     // Where programs may send HTTP; none: nowhere.
+  std::vector<std::string> env = {};       // Variables of quire that programs get.
   std::vector<InstanceLimitValue> limits;  // By name; they win over the members above.
   // True: the user gave the flag, so that the value is not a default.
   bool has_memory = false;

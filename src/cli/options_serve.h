@@ -31,6 +31,7 @@ struct TenantOptions {
   std::optional<std::uint64_t> tokens_per_minute = {};
   std::vector<InstanceLimitValue> limits = {};  // Of each of them, in place of --limit.
   std::vector<std::string> allow_http = {};     // In place of --allow-http, unless it is empty.
+  std::vector<std::string> env = {};            // Variables of quire that its programs get.
   bool operator==(const TenantOptions&) const = default;
 };
 

@@ -125,6 +125,11 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
     tenant.allow_http.emplace_back(value);
     return {};
   }
+  if (name == "env") {
+    if (value.empty()) return wrong_member(member, "names no variable; write env:API_KEY");
+    tenant.env.emplace_back(value);
+    return {};
+  }
   if (const std::optional<std::size_t> limit = find_limit(name)) {
     return add_tenant_limit(tenant, member, *limit, value);
   }
@@ -132,7 +137,7 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
       member,
       "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, uploads:BYTES, "
       "frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, allow-http:PATTERN, "
-      "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the "
+      "env:NAME, requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the "
       "limits of --limit, as in token_count_max:1000000");
 }
 
@@ -283,8 +288,8 @@ std::vector<Flag> sharing_rows(ServeOptions& options) {
        "adapters that its clients add: adapters:N, adapter_bytes:BYTES, adapter_rank:N. In a "
        "minute: requests_per_minute (to endpoints), launches_per_minute, tokens_per_minute. For "
        "each of its programs: each limit of --limit, as token_count_max:1000000. Once or more, "
-       "allow-http takes the place of --allow-http. Each may be left "
-       "out. May be given again; "
+       "allow-http takes the place of --allow-http. Once or more, env:NAME gives its programs the "
+       "variable NAME of quire's own environment. Each may be left out. May be given again; "
        "without it there is tenant 0 alone, without these limits"},
   };
 }

@@ -1,5 +1,9 @@
 #pragma once
 // The calls around a model: session, runtime, store, messages, children, HTTP.
+#include <cstdlib>
+#include <optional>
+#include <string>
+
 #include "bind_methods.h"
 #include "service_values.h"
 
@@ -28,6 +32,10 @@ inline void runtime_log(LogLevel level, std::string text) {
 }
 inline Result<void> runtime_set_result(Bytes result) {
   return runtime::set_result(result.bytes);
+}
+inline std::optional<std::string> runtime_env(std::string name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 inline double runtime_now_ms() {
   return static_cast<double>(runtime::now().count()) / 1e6;
@@ -122,9 +130,9 @@ inline void define_services(JSContext* js, JSValueConst space) {
       {function<"runtime.arguments", runtime::arguments>(),
        function<"runtime.version", runtime::version>(),
        function<"runtime.instanceId", runtime::instance_id>(),
-       function<"runtime.tenant", runtime::tenant>(), function<"runtime.limits", runtime::limits>(),
-       function<"runtime.misses", runtime::misses>(), function<"runtime.log", runtime_log>(),
-       function<"runtime.setResult", runtime_set_result>(),
+       function<"runtime.tenant", runtime::tenant>(), function<"runtime.env", runtime_env>(),
+       function<"runtime.limits", runtime::limits>(), function<"runtime.misses", runtime::misses>(),
+       function<"runtime.log", runtime_log>(), function<"runtime.setResult", runtime_set_result>(),
        function<"runtime.now", runtime_now_ms>(), function<"runtime.random", runtime_random>()});
   define_namespace(
       js, space, "store",

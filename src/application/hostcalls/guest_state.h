@@ -22,6 +22,7 @@
 #include "application/hostcalls/call_counts.h"
 #include "application/hostcalls/child_table.h"
 #include "application/hostcalls/draw_table.h"
+#include "application/hostcalls/environment.h"
 #include "application/hostcalls/file_table.h"
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/generation.h"
@@ -71,6 +72,7 @@ struct GuestIdentity {
   TenantGauge* tenant_gauge = nullptr;        // Null: the tenant is not counted.
   std::optional<RequestHead> request = {};    // The HTTP request that launched the instance.
   std::unique_ptr<SeededRandom> seeded = {};  // Null if the launch gave no seed.
+  EnvironmentHandle environment = {};
 };
 
 class GuestState {

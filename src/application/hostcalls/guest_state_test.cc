@@ -51,6 +51,21 @@ TEST_F(HostCalls, ArgumentsOfWasiAreTheProgramsNameAndThenItsOwn) {
   EXPECT_NE(call("wasi", "args_get", {(1 << 16) - 11, kBuffer}), 0);
 }
 
+TEST_F(HostCalls, VariablesOfWasiAreThoseThatTheOperatorGaveAndNoOthers) {
+  EXPECT_EQ(call("wasi", "environ_sizes_get", {64, 68}), 0);
+  EXPECT_EQ(number_at(64), 0);
+  EXPECT_EQ(number_at(68), 0);
+  EXPECT_EQ(call("wasi", "environ_get", {64, kBuffer}), 0);
+  give(Environment{{"KEY", "a secret"}, {"EMPTY", ""}});
+  EXPECT_EQ(call("wasi", "environ_sizes_get", {64, 68}), 0);
+  EXPECT_EQ(number_at(64), 2);
+  EXPECT_EQ(number_at(68), 20);
+  EXPECT_EQ(call("wasi", "environ_get", {64, kBuffer}), 0);
+  EXPECT_EQ(host->get(kBuffer, 20), std::string("KEY=a secret\0EMPTY=\0", 20));
+  EXPECT_EQ(number_at(68), static_cast<std::int32_t>(kBuffer) + 13);
+  EXPECT_NE(call("wasi", "environ_get", {64, (1 << 16) - 19}), 0);
+}
+
 // A mebibyte of zeros would be 262,144 of them.
 TEST_F(HostCalls, AChildGetsNoMoreArgumentsThanALaunchOverTheWireMayHave) {
   host->put(kBuffer, std::string(4 * 4097, '\0'));

@@ -45,12 +45,19 @@ class HostCalls : public testing::Test {
                                                               .arguments = {"one", "two"},
                                                               .limits = limits,
                                                               .control_limits = control_limits,
-                                                              .request = std::move(request)});
+                                                              .request = std::move(request),
+                                                              .environment = environment});
     host = std::make_unique<sandbox::FakeHost>(host_functions(), state.get(), 1u << 16);
     model = call("models", "get-model", {0, 0});
     queue = call("queue", "create-queue", {model, 1});
     ASSERT_GT(queue, 0);
     control.commands.clear();
+  }
+
+  // Begins anew with these variables.
+  void give(Environment variables) {
+    environment = std::make_shared<const Environment>(std::move(variables));
+    restart({}, {});
   }
 
   std::int64_t call(std::string_view interface, std::string_view name,
@@ -97,6 +104,7 @@ class HostCalls : public testing::Test {
   MessageBroker broker;
   RecordingLauncher launcher;
   HostParts parts{control, clock, wall_clock, random, broker, launcher, 1'000'000, nullptr, &http};
+  EnvironmentHandle environment;
   std::unique_ptr<GuestState> state;
   std::unique_ptr<sandbox::FakeHost> host;
   std::int64_t model = 0;

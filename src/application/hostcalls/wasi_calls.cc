@@ -1,11 +1,14 @@
-// WASI preview 1 for a guest that has three streams, clocks, randomness and arguments, and nothing
-// else: no files, no environment. stdout and stderr go to the instance's log; stdin is at its end.
+// WASI preview 1 for a guest. It has three streams, clocks, randomness, arguments, and variables
+// that its operator gives it. There are no files. stdout and stderr go to the instance's log; stdin
+// is at its end.
 #include "application/hostcalls/wasi_calls.h"
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace quire::hostcalls {
 namespace {
@@ -41,18 +44,55 @@ Errno fault_unless(bool stored) {
   return stored ? Errno::Success : Errno::Fault;
 }
 
-// The sizes of all arguments, the program's name first.
-struct ArgumentSizes {
-  std::uint32_t count = 1;
-  std::uint32_t bytes = kProgramName.size() + 1;
-};
-ArgumentSizes argument_sizes(const HostCall& call) {
-  ArgumentSizes sizes;
-  for (const std::string& each : call.guest.identity.arguments) {
-    ++sizes.count;
-    sizes.bytes += static_cast<std::uint32_t>(each.size() + 1);
+// The program's name, and its arguments.
+std::vector<std::string> words_of(const HostCall& call) {
+  std::vector<std::string> words = {std::string(kProgramName)};
+  const std::vector<std::string>& arguments = call.guest.identity.arguments;
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+// Each as NAME=VALUE.
+std::vector<std::string> variables_of(const HostCall& call) {
+  std::vector<std::string> texts;
+  const EnvironmentHandle& environment = call.guest.identity.environment;
+  if (environment == nullptr) return texts;
+  for (const EnvironmentVariable& each : *environment)
+    texts.push_back(each.name + "=" + each.value);
+  return texts;
+}
+
+// With the zero after each.
+std::uint32_t bytes_of(const std::vector<std::string>& texts) {
+  std::size_t bytes = 0;
+  for (const std::string& each : texts) bytes += each.size() + 1;
+  return static_cast<std::uint32_t>(bytes);
+}
+
+Errno give_sizes(HostCall& call, const std::vector<std::string>& texts, GuestAddress count,
+                 GuestAddress bytes) {
+  return fault_unless(store(call, count, static_cast<std::uint32_t>(texts.size())) &&
+                      store(call, bytes, bytes_of(texts)));
+}
+
+// The texts at `bytes`, each with a zero after it, and the address of each at `pointers`.
+Errno give_texts(HostCall& call, const std::vector<std::string>& texts, GuestAddress pointers,
+                 GuestAddress bytes) {
+  auto pointer_range = call.memory.range<std::uint32_t>(
+      pointers, static_cast<std::uint32_t>(texts.size()), "addresses");
+  auto byte_range = call.memory.range<std::uint8_t>(bytes, bytes_of(texts), "texts");
+  if (!pointer_range.ok() || !byte_range.ok()) return Errno::Fault;
+  std::byte* pointer_at = pointer_range.value().data();
+  std::byte* byte_at = byte_range.value().data();
+  auto address = static_cast<std::uint32_t>(bytes);
+  for (const std::string& each : texts) {
+    std::memcpy(pointer_at, &address, sizeof address);
+    std::memcpy(byte_at, each.c_str(), each.size() + 1);
+    pointer_at += sizeof address;
+    byte_at += each.size() + 1;
+    address += static_cast<std::uint32_t>(each.size() + 1);
   }
-  return sizes;
+  return Errno::Success;
 }
 
 std::uint64_t wall_ns(const GuestState& guest) {
@@ -62,37 +102,19 @@ std::uint64_t wall_ns(const GuestState& guest) {
 }  // namespace
 
 Errno wasi_args_sizes_get(HostCall& call, GuestAddress count, GuestAddress bytes) {
-  const ArgumentSizes sizes = argument_sizes(call);
-  return fault_unless(store(call, count, sizes.count) && store(call, bytes, sizes.bytes));
+  return give_sizes(call, words_of(call), count, bytes);
 }
 
 Errno wasi_args_get(HostCall& call, GuestAddress pointers, GuestAddress bytes) {
-  const ArgumentSizes sizes = argument_sizes(call);
-  auto pointer_range = call.memory.range<std::uint32_t>(pointers, sizes.count, "argv");
-  auto byte_range = call.memory.range<std::uint8_t>(bytes, sizes.bytes, "argv bytes");
-  if (!pointer_range.ok() || !byte_range.ok()) return Errno::Fault;
-  std::byte* pointer_at = pointer_range.value().data();
-  std::byte* byte_at = byte_range.value().data();
-  auto address = static_cast<std::uint32_t>(bytes);
-  const auto give = [&](std::string_view argument) {
-    std::memcpy(pointer_at, &address, sizeof address);
-    if (!argument.empty()) std::memcpy(byte_at, argument.data(), argument.size());
-    byte_at[argument.size()] = std::byte{0};
-    pointer_at += sizeof address;
-    byte_at += argument.size() + 1;
-    address += static_cast<std::uint32_t>(argument.size() + 1);
-  };
-  give(kProgramName);
-  for (const std::string& each : call.guest.identity.arguments) give(each);
-  return Errno::Success;
+  return give_texts(call, words_of(call), pointers, bytes);
 }
 
 Errno wasi_environ_sizes_get(HostCall& call, GuestAddress count, GuestAddress bytes) {
-  return fault_unless(store(call, count, std::uint32_t{0}) && store(call, bytes, std::uint32_t{0}));
+  return give_sizes(call, variables_of(call), count, bytes);
 }
 
-Errno wasi_environ_get(HostCall&, GuestAddress, GuestAddress) {
-  return Errno::Success;
+Errno wasi_environ_get(HostCall& call, GuestAddress pointers, GuestAddress bytes) {
+  return give_texts(call, variables_of(call), pointers, bytes);
 }
 
 Errno wasi_clock_res_get(HostCall& call, std::uint32_t clock, GuestAddress resolution) {

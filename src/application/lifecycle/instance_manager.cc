@@ -71,6 +71,7 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
                                     request.limits.control,
                                     &gauge,
                                     std::move(request.request)};
+  identity.environment = std::move(request.environment);
   if (request.seed) identity.seeded = std::make_unique<SeededRandom>(*request.seed);
   record->state = std::make_unique<hostcalls::GuestState>(host, std::move(identity));
   const InstanceId id = record->id;

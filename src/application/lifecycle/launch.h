@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "application/hostcalls/call_counts.h"
+#include "application/hostcalls/environment.h"
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/served_request.h"
 #include "control/api/control_port.h"
@@ -59,6 +60,8 @@ struct LaunchRequest {
   std::optional<hostcalls::RequestHead> request = {};
   // The principal whose account the instance and its children count in. Null: they count in no account.
   service::PrincipalHandle caller = {};
+  // The variables of the program. Children do not get them.
+  hostcalls::EnvironmentHandle environment = {};
   // A child that draws on its parent's budget begins with so much memory; 0: not yet known.
   std::optional<std::uint64_t> drawn_memory_bytes = {};
   // A child has the history of its family: its first run counts like theirs.

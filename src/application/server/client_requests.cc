@@ -210,6 +210,8 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   launch_request.seed = request.seed;
   launch_request.arguments = std::move(request.arguments);
   launch_request.limits = limits.value();
+  launch_request.environment =
+      limits_.environments.of(tenant.value(), names_of_programs_.is_operators(digest));
   const Result<lifecycle::InstanceId> id = parts_.manager.launch(std::move(launch_request), *this);
   if (!id.ok()) {
     const bool is_full = id.error().code() == ErrorCode::Unavailable;

@@ -197,6 +197,7 @@ Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
   launch.tenant = request.caller->tenant;
   launch.caller = request.caller;
   launch.arguments = request.rule->arguments;
+  launch.environment = limits_.environments.of(launch.tenant, programs_.is_operators(digest));
   const auto own = limits_.tenant_instances.find(launch.tenant);
   launch.limits = own != limits_.tenant_instances.end() ? own->second : limits_.instance;
   launch.request = hostcalls::RequestHead{std::move(request.method), std::move(request.target),

@@ -45,6 +45,7 @@ Result<void> Gateway::name_program(const std::string& name, lifecycle::ProgramId
 
 Result<void> Gateway::name_endpoint_program(const std::string& name, lifecycle::ProgramId program,
                                             const Digest& digest) {
+  programs_.note_operators(digest);
   return programs_.name_replaceable(name, program, digest);
 }
 

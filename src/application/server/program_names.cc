@@ -19,6 +19,7 @@ Error too_many_names(std::size_t count) {
 
 Result<void> ProgramNames::name_by_operator(const std::string& name, lifecycle::ProgramId program,
                                             const Digest& digest) {
+  note_operators(digest);
   const auto [at, is_new] = shared_.emplace(name, Named{digest, true});
   if (!is_new && at->second.digest != digest) {
     return Error(ErrorCode::AlreadyExists, "two programs are named \"" + name + "\"");
@@ -29,6 +30,7 @@ Result<void> ProgramNames::name_by_operator(const std::string& name, lifecycle::
 
 void ProgramNames::replace_by_operator(const std::string& name, lifecycle::ProgramId program,
                                        const Digest& digest) {
+  note_operators(digest);
   shared_[name].digest = digest;
   manager_.name_program(name, program);
 }

@@ -49,6 +49,10 @@ class ProgramNames {
   // A tenant's own name goes before the operator's. NotFound says which names there are for the caller.
   Result<Digest> digest_of(const service::Principal& caller,
                            const service::ProgramName& program) const;
+  // Whether the operator named the program, on the command line.
+  bool is_operators(const Digest& digest) const { return operators_.contains(digest); }
+  // The operator named it as the program of an endpoint.
+  void note_operators(const Digest& digest) { operators_.insert(digest); }
   bool has_name(const std::string& name) const { return shared_.contains(name); }
 
  private:
@@ -67,6 +71,7 @@ class ProgramNames {
   const std::uint32_t count_max_;
   std::map<std::string, Named> shared_;
   std::map<OwnName, Digest> own_;
+  std::set<Digest> operators_;
   control::TenantShares own_counts_;
   // The tenants whose clients brought a program. Programs that the store forgot are forgotten here later.
   std::map<Digest, std::set<control::TenantId>> holders_;

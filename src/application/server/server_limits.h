@@ -6,6 +6,7 @@
 
 #include "application/access/rate.h"
 #include "application/lifecycle/launch.h"
+#include "application/server/environments.h"
 #include "base/server_limits.h"
 #include "wire/frames.h"
 
@@ -77,6 +78,7 @@ struct ServiceLimits {
   std::uint64_t loading_adapter_bytes_max = default_of<ServerLimit::LoadingAdapterBytesMax>();
   lifecycle::InstanceLimits instance = {};  // What a launch gets, and at most.
   TenantInstances tenant_instances = {};
+  Environments environments = {};
   access::TenantRateLimits tenant_rates = {};
 };
 

@@ -66,6 +66,7 @@ void LocalService::launch(service::Launch launch, service::Listener& listener,
         std::min(*launch.deadline_ms, UINT64_MAX / kMillisecond) * kMillisecond;
   }
   request.seed = launch.seed;
+  request.environment = environment_;
   const Result<InstanceId> instance = application_.launch(std::move(request), listener);
   if (instance.ok()) return then(instance.value());
   const bool is_full = instance.error().code() == ErrorCode::Unavailable;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "main/machine/application.h"
 #include "main/machine/machine.h"
@@ -17,8 +18,12 @@ namespace quire {
 class LocalService final : public service::Service {
  public:
   // Both outlive the service. Launches get `limits`, and may ask for lower ones.
-  LocalService(Application& application, Machine& machine, const lifecycle::InstanceLimits& limits)
-      : application_(application), machine_(machine), limits_(limits) {}
+  LocalService(Application& application, Machine& machine, const lifecycle::InstanceLimits& limits,
+               hostcalls::EnvironmentHandle environment = {})
+      : application_(application),
+        machine_(machine),
+        limits_(limits),
+        environment_(std::move(environment)) {}
 
   void find_program(const service::ProgramName& program,
                     service::Then<service::ProgramState> then) override;
@@ -45,6 +50,7 @@ class LocalService final : public service::Service {
   Application& application_;
   Machine& machine_;
   const lifecycle::InstanceLimits limits_;
+  const hostcalls::EnvironmentHandle environment_;
   std::unordered_map<InstanceId, service::Then<service::Done>> files_;
   std::function<void()> look_;
 };

@@ -25,6 +25,7 @@
 #include "main/verbs/run/run_remote.h"
 #include "main/verbs/run/run_watch.h"
 #include "main/verbs/run/sent_files.h"
+#include "main/verbs/shared/environment.h"
 #include "main/verbs/shared/instance_limits.h"
 #include "main/verbs/shared/kv_text.h"
 #include "main/verbs/shared/output.h"
@@ -138,6 +139,7 @@ Result<int> run(const cli::RunOptions& options) {
   // Mistakes in the user's files are reported before a model is loaded.
   const std::vector<Arguments> all = TRY(run_arguments(options));
   const lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
+  const hostcalls::EnvironmentHandle environment = TRY(read_environment(options.instance.env));
   if (const Result<void> checked = check_program(options); !checked.ok()) {
     return fail_program(checked.error());
   }
@@ -155,7 +157,7 @@ Result<int> run(const cli::RunOptions& options) {
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   const std::unique_ptr<Application> application = TRY(Application::build(
       *machine, clock, {.memory_bytes_max = limits.memory_bytes_max, .traps_tell_lines = true}));
-  LocalService service(*application, *machine, limits);
+  LocalService service(*application, *machine, limits, environment);
   const Result<service::ProgramName> program = bring_program(service, options.program);
   if (!program.ok()) return fail_program(program.error());
   const auto named = load_programs(further.value(), application->manager());

@@ -305,6 +305,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   std::optional<access::KeyRing> keys = TRY(read_keys(options, listen, tell));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   server::TenantInstances tenants = TRY(tenant_instances(options.tenants, limits));
+  server::Environments variables = TRY(environments(options));
   const std::unique_ptr<AccessReload> reload =
       TRY(AccessReload::create({options.keys_file, tls_files(options)}, tell));
   ServedPrograms programs(options);
@@ -340,7 +341,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
        .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); },
        .adapters = {adapters_of(*machine), options.adapters_folder}},
       server_options(options, std::move(listen), sockets,
-                     {std::move(limits), std::move(tenants)},
+                     {std::move(limits), std::move(tenants), std::move(variables)},
                      std::move(endpoints), std::move(keys)),
       std::move(early)));
   const Result<void> named = programs.bring(application->manager(), server->gateway());

@@ -6,6 +6,7 @@
 #include "application/net/http_grant.h"
 #include "base/clock.h"
 #include "base/folder.h"
+#include "main/verbs/shared/environment.h"
 #include "main/verbs/shared/instance_limits.h"
 
 namespace quire {
@@ -106,6 +107,17 @@ Result<server::TenantInstances> tenant_instances(const std::vector<cli::TenantOp
   return own;
 }
 
+Result<server::Environments> environments(const cli::ServeOptions& options) {
+  server::Environments all;
+  all.of_operators = TRY(read_environment(options.instance.env));
+  for (const cli::TenantOptions& each : options.tenants) {
+    if (each.env.empty()) continue;
+    all.of_tenants[control::TenantId{each.tenant}] =
+        TRY(read_environment(each.env, "--tenant " + std::to_string(each.tenant) + "=env"));
+  }
+  return all;
+}
+
 std::uint64_t memory_bytes_max(const server::TenantInstances& tenants,
                                const lifecycle::InstanceLimits& others) {
   std::uint64_t most = others.memory_bytes_max;
@@ -123,6 +135,7 @@ server::ServerOptions server_options(const cli::ServeOptions& options, wire::End
   server.service.grace = milliseconds(options.grace_seconds);
   server.service.keep = milliseconds(options.keep_seconds);
   server.service.tenant_instances = std::move(launches.tenants);
+  server.service.environments = std::move(launches.environments);
   server.service.tenant_rates = tenant_rates(options.tenants);
   server.service.instance = std::move(launches.limits);
   server.endpoints = std::move(endpoints);

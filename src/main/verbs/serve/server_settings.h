@@ -37,16 +37,19 @@ void name_tenants(const std::vector<cli::TenantOptions>& tenants,
 // a grant that is none.
 Result<server::TenantInstances> tenant_instances(const std::vector<cli::TenantOptions>& tenants,
                                                  const lifecycle::InstanceLimits& others);
+// The variables of --env and of --tenant N=env:NAME. Errors are those of read_environment().
+Result<server::Environments> environments(const cli::ServeOptions& options);
 // The most memory that a program of any tenant may have, in bytes: the runtime keeps so much address
 // space for each.
 std::uint64_t memory_bytes_max(const server::TenantInstances& tenants,
                                const lifecycle::InstanceLimits& others);
 sandbox::CompileLimits compile_limits(const cli::ServeOptions& options);
 
-// The limits of launches.
+// The limits and variables of launches.
 struct LaunchSettings {
   lifecycle::InstanceLimits limits;  // For programs whose tenant has none of its own in `tenants`.
   server::TenantInstances tenants;
+  server::Environments environments;
 };
 server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
                                      const server::SocketLimits& sockets, LaunchSettings launches,
