@@ -82,12 +82,10 @@ Task<> program(Options options) {
   if (!options.role.empty()) co_return co_await member(std::move(options));
   options.swarm = "swarm " + std::to_string(runtime::instance_id());
   std::vector<Task<>> tasks;
-  for (std::size_t left = options.roles.size(); const std::string& role : options.roles) {
+  for (const std::string& role : options.roles) {
     std::vector<std::string> words = {"--swarm", options.swarm, "--role", role};
     for (const std::string& each : co_await runtime::arguments()) words.push_back(each);
-    const auto share = static_cast<std::uint32_t>(100 / (left-- + 1));
-    tasks.push_back(
-        watch(co_await Child::launch({.arguments = words, .share_percent = share}), role));
+    tasks.push_back(watch(co_await Child::launch({.arguments = words}), role));
   }
   tasks.push_back(discuss(std::move(options)));
   co_await gather(std::move(tasks));

@@ -104,10 +104,10 @@ Result<void> hoard(std::int32_t queue) {
 }
 
 Result<void> spawn() {
-  // Each child does the same with half of what is left.
+  // Each child does the same, on the same budget.
   const std::uint8_t arguments[] = "\5\0\0\0spawn";
   const Result<void> stopped = until_refused(10'000, [&](std::uint64_t) {
-    return abi::runtime::launch(nullptr, 0, arguments, sizeof arguments - 1, 50);
+    return abi::runtime::launch(nullptr, 0, arguments, sizeof arguments - 1, 0);
   });
   abi::future::wait(nullptr, 0, 200'000'000);  // While its children do it too.
   return stopped;

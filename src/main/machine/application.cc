@@ -110,6 +110,11 @@ Result<lifecycle::InstanceId> Application::launch(lifecycle::LaunchRequest reque
   return parts_->manager.launch(std::move(request), client);
 }
 
+Result<void> Application::compile(std::span<const std::byte> wasm) {
+  TRY(parts_->runtime->compile(wasm, sandbox::Effort::Best, sandbox::Origin::Operator));
+  return {};
+}
+
 lifecycle::InstanceManager& Application::manager() {
   return parts_->manager;
 }

@@ -5,9 +5,11 @@
 // Owns     the Wasm runtime, the programs and their instances.
 // Thread   built and used on the main thread, which is the engine thread.
 // Errors   Unavailable when the address space for instances cannot be had.
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "application/lifecycle/engine_loop.h"
 #include "application/lifecycle/instance_manager.h"
@@ -54,6 +56,9 @@ class Application {
   // Launches for the command line: stop 1 of the walk. A server's clients launch through ClientDesk
   // (src/application/server/client_requests.cc). The client outlives the instance.
   Result<lifecycle::InstanceId> launch(lifecycle::LaunchRequest request, service::Listener& client);
+  // Any thread. Compiles a module of the operator, so that the engine's thread finds its code in
+  // the cache when it loads the module. Errors are the module's.
+  Result<void> compile(std::span<const std::byte> wasm);
   lifecycle::InstanceManager& manager();
   lifecycle::EngineLoop& loop();
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "application/server/server.h"
 #include "base/random.h"
@@ -267,11 +268,13 @@ struct Watches {
 // Null without --watch.
 Result<std::unique_ptr<SourceWatch>> watch_sources(const cli::ServeOptions& options,
                                                    const ServedPrograms& programs,
-                                                   server::Server& server,
+                                                   Application& application, server::Server& server,
                                                    const server::TellOperator& tell) {
   if (!options.is_watched) return std::unique_ptr<SourceWatch>();
-  const auto replace = [&server](const std::string& name, std::string wasm) {
+  const auto replace = [&](const std::string& name, std::string wasm) -> Result<void> {
+    TRY(application.compile(std::as_bytes(std::span(wasm))));
     server.gateway().replace_program(name, std::move(wasm));
+    return {};
   };
   return SourceWatch::start(programs.watched(), replace, tell);
 }
@@ -347,7 +350,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   const Result<void> named = programs.bring(application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
   if (watches.end.is_asked()) return stopped_early(tell);
-  const std::unique_ptr<SourceWatch> sources = TRY(watch_sources(options, programs, *server, tell));
+  const auto sources = TRY(watch_sources(options, programs, *application, *server, tell));
   const SignalWatch reload_watch = TRY(reload->watch(*server));
   serve_until_asked(options, *server, application->loop(), watches, tell, [&] {
     const std::string url = ready_url(options, server->endpoint());

@@ -53,28 +53,25 @@ void SourceWatch::look(WatchedProgram& program) {
   do {  // Until it is written.
     if (!wait()) return;
   } while (!program.files.look().empty());
-  Result<std::string> made = make(program);
+  const Result<void> replaced = replace(program);
   // The files that a source includes stay watched while it does not compile.
   if (program.given != program.module) program.files.watch(files_of_program(program.given));
-  if (made.ok()) {
-    replace_(program.name, std::move(made).take());
-    return;
-  }
+  if (replaced.ok()) return;
   tell_({"program_kept",
          Severity::Error,
          changed + " changed, and the program " + program.name +
-             " stays as it was: " + std::string(made.error().message()),
+             " stays as it was: " + std::string(replaced.error().message()),
          {{"program", program.name}, {"file", changed}}});
 }
 
-Result<std::string> SourceWatch::make(const WatchedProgram& program) const {
+Result<void> SourceWatch::replace(const WatchedProgram& program) const {
   if (program.given != program.module) {
     const int exit_code = build_for_run(program.given, program.module);
     if (exit_code != 0) {
       return Error(ErrorCode::InvalidArgument, program.given + " was not built");
     }
   }
-  return read_file(program.module, kProgramBytesMax);
+  return replace_(program.name, TRY(read_file(program.module, kProgramBytesMax)));
 }
 
 }  // namespace quire

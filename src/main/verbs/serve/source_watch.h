@@ -29,8 +29,8 @@ struct WatchedProgram {
 
 class SourceWatch {
  public:
-  // Gives the program of that name another module.
-  using Replace = std::function<void(const std::string& name, std::string wasm)>;
+  // Gives the program of that name another module, or says why the module cannot be used.
+  using Replace = std::function<Result<void>(const std::string& name, std::string wasm)>;
   static Result<std::unique_ptr<SourceWatch>> start(std::vector<WatchedProgram> programs,
                                                     Replace replace, server::TellOperator tell);
   ~SourceWatch();
@@ -43,7 +43,7 @@ class SourceWatch {
   void run();
   bool wait();
   void look(WatchedProgram& program);
-  Result<std::string> make(const WatchedProgram& program) const;
+  Result<void> replace(const WatchedProgram& program) const;
 
   std::vector<WatchedProgram> programs_;  // The thread's own.
   const Replace replace_;
