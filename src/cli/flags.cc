@@ -278,9 +278,8 @@ std::vector<Flag> InstanceFlags::grants() {
            "opens a private one. May be given again; without it no program may send HTTP"}
           .here(),
       Flag{"--env", "NAME", &options.env,
-           "Let the programs that this command names read the variable NAME of quire's own "
-           "environment, such as a key: getenv, std::env::var, runtime.env. Neither their children "
-           "nor programs that clients upload get it. May be given again"}
+           "Let programs that this command names read the variable NAME of quire's environment, "
+           "such as a key (docs/guide/http.md). May be given again"}
           .here(),
   };
 }

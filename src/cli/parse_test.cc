@@ -148,6 +148,7 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
   EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).engine.misses, MissUse::Off);
   EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--explain-misses"}).engine.misses, MissUse::Tell);
   EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--prompt-repair"}).repairs_prompts);
+  EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--watch"}).is_watched);
   EXPECT_EQ(first_line_of_usage_error({"serve", "--adapter", "french=f@0.5"}),
             "--adapter \"french=f@0.5\": a scale is for quire chat and quire generate; programs "
             "choose theirs, as in context.use({\"french\", 0.5})");
@@ -234,12 +235,12 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
   EXPECT_EQ(error("7=cpu:1,pages:1"),
             "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
             "uploads:BYTES, frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
-            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, "
+            "allow-http:PATTERN, env:NAME, requests_per_minute:N, launches_per_minute:N, "
             "tokens_per_minute:N and the limits of --limit, as in token_count_max:1000000");
   EXPECT_EQ(error("7="),
             "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
             "uploads:BYTES, frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
-            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, "
+            "allow-http:PATTERN, env:NAME, requests_per_minute:N, launches_per_minute:N, "
             "tokens_per_minute:N and the limits of --limit, as in token_count_max:1000000");
   const auto shares =
       parsed_as<ServeOptions>({"serve", "--tenant", "7=uploads:32MiB,frames:0"}).tenants.front();
@@ -253,6 +254,9 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
             "(partial_frame_bytes_total_max)");
   EXPECT_EQ(error("7=frames:-1"),
             "--tenant: \"frames:-1\" has no count of bytes, as in frames:32MiB");
+  EXPECT_EQ(error("7=env:"), "--tenant: \"env:\" names no variable; write env:API_KEY");
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--tenant", "7=env:ONE,env:OTHER"}).tenants.front(),
+            (TenantOptions{.tenant = 7, .env = {"ONE", "OTHER"}}));
   EXPECT_EQ(error("7=allow-http:"),
             "--tenant: \"allow-http:\" names no host, as in allow-http:api.example.com");
   EXPECT_EQ(

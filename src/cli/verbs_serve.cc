@@ -217,8 +217,7 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
        "request. It replaces an endpoint of quire at that path. May be given again "
        "(docs/guide/endpoints.md)"},
       {"--watch", "", &options.is_watched,
-       "Build and replace a program when its file changes, or one that it imports or includes. "
-       "Requests that run finish with the old one"},
+       "Build and replace a program when a file of it changes; requests that run go on"},
       {"--adapters", "FOLDER", &options.adapters_folder,
        "Let clients add the adapters in this folder while the server runs, by their paths in it "
        "(POST /v1/load_lora_adapter, quire adapter add --on-server). No link leads out of it. With "
@@ -288,8 +287,8 @@ std::vector<Flag> sharing_rows(ServeOptions& options) {
        "adapters that its clients add: adapters:N, adapter_bytes:BYTES, adapter_rank:N. In a "
        "minute: requests_per_minute (to endpoints), launches_per_minute, tokens_per_minute. For "
        "each of its programs: each limit of --limit, as token_count_max:1000000. Once or more, "
-       "allow-http takes the place of --allow-http. Once or more, env:NAME gives its programs the "
-       "variable NAME of quire's own environment. Each may be left out. May be given again; "
+       "allow-http takes the place of --allow-http, and env:NAME is as --env, for all its "
+       "programs. Each may be left out. May be given again; "
        "without it there is tenant 0 alone, without these limits"},
   };
 }
