@@ -9,16 +9,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\]\(([^)#\s]+)")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 FOLDERS = ["docs", "clients"]
+MADE = {"__pycache__", "node_modules", "build", "dist"}  # By tools, in a checkout that git may not read, as under sudo.
 FILES = ["README.md", "CHANGELOG.md", "LICENSE"]
 
 
 def tracked(folder):
-    """Files of the checkout; all files of a copy of it that is not one."""
+    """Files of the checkout."""
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", folder],
                             cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0:
         return listed.stdout.splitlines()
-    return [str(each.relative_to(ROOT)) for each in (ROOT / folder).rglob("*") if each.is_file()]
+    files = [each.relative_to(ROOT) for each in (ROOT / folder).rglob("*") if each.is_file()]
+    return [str(each) for each in files if not MADE.intersection(each.parts) and ".egg-info" not in str(each)]
 
 
 def links_of(name):
