@@ -39,7 +39,7 @@ add_custom_command(OUTPUT ${generated}/embedded_sources.h
 # As quire_guest_module, without its last step, which would run the program: quire-make-runtime does.
 add_custom_command(OUTPUT ${scripts}/javascript.o
   COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS}
-          ${QUIRE_SDK_INCLUDES} -I${javascript}/runtime -I${generated}
+          ${QUIRE_SDK_INCLUDES} -I${javascript}/runtime -I${javascript}/include -I${generated}
           -isystem ${quickjs}/include -Wpedantic -Wshadow -Werror -Wno-gcc-compat
           -Wno-gnu-statement-expression-from-macro-expansion
           -MMD -MF ${scripts}/javascript.o.d -MT ${scripts}/javascript.o

@@ -6,7 +6,6 @@
 //   co_await engine.call(function, {argument})    the value of a function, and of its promise
 //
 // When no job of JavaScript is pending, the loop waits for the host, with which the instance parks.
-//
 // Owns     the runtime of QuickJS, and a task for each promise that is not settled. It is never
 //          destroyed: the memory of an instance goes as a whole.
 // Thread   a program has one.
@@ -59,6 +58,7 @@ class Engine : public Exceptions {
   // The code of a module, without evaluating anything; an Error where it or one that it imports
   // cannot be compiled.
   Result<std::string> byte_code(const std::string& name);
+  Value exported_by_entry(const char* name);
 
   // A new reference to a promise that is settled as `task` ends. `held` is kept until then.
   template <typename T>
@@ -150,8 +150,7 @@ class Engine : public Exceptions {
           [this] { return JS_IsJobPending(runtime_) || loop_.is_idle() || needs_sweep_; });
     }
   }
-  // How many calls are under way whose promises are not settled.
-  std::size_t pending_count() const { return pending_.size(); }
+  std::size_t pending_count() const { return pending_.size(); }  // Promises that are not settled.
 
   // Keeps what the engine needs of the global object, before a script can change it.
   void keep_intrinsics() {
@@ -231,6 +230,7 @@ class Engine : public Exceptions {
 
   static char* normalize(JSContext* context, const char* base, const char* name, void* opaque);
   static JSModuleDef* load(JSContext* context, const char* name, void* opaque);
+  std::string place_of_import(const std::string& base, std::string_view name) const;
   // Sets `text` to the JavaScript that compiles as the module. False with an exception.
   bool script_of(const char* name, std::string& text);
   Value compiled(const char* name);
@@ -239,9 +239,9 @@ class Engine : public Exceptions {
   JSContext* js_;
   EventLoop loop_;
   const Modules* modules_ = nullptr;
+  JSModuleDef* entry_ = nullptr;  // Of the script.
   Value strip_;
-  Value promise_class_;
-  Value promise_resolve_;
+  Value promise_class_, promise_resolve_;
   std::list<Pending> pending_;
   std::vector<Value> unhandled_;  // Rejected promises.
   bool needs_sweep_ = false;

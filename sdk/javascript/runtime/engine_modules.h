@@ -1,6 +1,7 @@
 #pragma once
 // How the Engine finds the source of a module and compiles it. Part of engine.h.
 #include "engine.h"
+#include "quire/script_imports.h"
 
 namespace quire::javascript {
 
@@ -9,8 +10,25 @@ inline char* Engine::normalize(JSContext* context, const char* base, const char*
   auto& engine = *static_cast<Engine*>(opaque);
   const Result<std::string> resolved = engine.modules_->resolve(base, name);
   if (resolved.ok()) return js_strdup(context, resolved.value().c_str());
-  throw_with(context, JS_NewReferenceError(context, "%s", ""), resolved.error().message);
+  const JSValue error = JS_NewReferenceError(context, "%s", "");
+  const std::string place = engine.place_of_import(base, name);
+  if (!place.empty()) {
+    JS_DefinePropertyValueStr(context, error, "stack", to_js(context, "ReferenceError\n" + place),
+                              JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+  }
+  throw_with(context, error, resolved.error().message);
   return nullptr;
+}
+
+// The line of a stack where a module of the script imports another; "" if that is not found.
+inline std::string Engine::place_of_import(const std::string& base, std::string_view name) const {
+  const std::string* source = modules_->source(base);
+  if (source == nullptr || base.starts_with("quire:")) return "";
+  for (const script::Import& each : script::imports_of(*source)) {
+    if (each.specifier != name || each.kind == script::ImportKind::Types) continue;
+    return "    at " + base + ":" + std::to_string(each.line) + ":1\n";
+  }
+  return "";
 }
 
 inline bool Engine::script_of(const char* name, std::string& text) {
@@ -20,8 +38,15 @@ inline bool Engine::script_of(const char* name, std::string& text) {
     return false;
   }
   const std::string_view path = name;
+  std::string_view written = *source;
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (written.starts_with(kByteOrderMark)) written.remove_prefix(kByteOrderMark.size());
   if (path.ends_with(".json")) {
-    text = "export default JSON.parse(" + json_string(*source) + ");";
+    // Parsed here, an error names the place in this file.
+    text = written;
+    const Value parsed(js_, JS_ParseJSON(js_, text.c_str(), text.size(), name));
+    if (parsed.is_exception()) return false;
+    text = "export default JSON.parse(" + json_string(written) + ");";
   } else if (path.ends_with(".ts") || path.ends_with(".mts")) {
     if (strip_.is_undefined()) {
       JS_ThrowTypeError(js_,
@@ -30,13 +55,13 @@ inline bool Engine::script_of(const char* name, std::string& text) {
                         name);
       return false;
     }
-    const Value given[] = {Value(js_, to_js(js_, *source)), Value(js_, to_js(js_, path))};
+    const Value given[] = {Value(js_, to_js(js_, written)), Value(js_, to_js(js_, path))};
     JSValueConst arguments[] = {given[0].get(), given[1].get()};
     const Value stripped(js_, JS_Call(js_, strip_.get(), JS_UNDEFINED, 2, arguments));
     if (stripped.is_exception()) return false;
     text = text_of(js_, stripped.get());
   } else {
-    text = *source;
+    text = written;
   }
   return true;
 }
@@ -70,7 +95,18 @@ inline JSModuleDef* Engine::load(JSContext* context, const char* name, void* opa
                   JS_ReadObject(context, reinterpret_cast<const std::uint8_t*>(code->data()),
                                 code->size(), JS_READ_OBJ_BYTECODE));
   if (module.is_exception()) return nullptr;
-  return static_cast<JSModuleDef*>(JS_VALUE_GET_PTR(module.get()));
+  auto* made = static_cast<JSModuleDef*>(JS_VALUE_GET_PTR(module.get()));
+  if (engine.modules_->is_entry(name)) engine.entry_ = made;
+  return made;
+}
+
+// The export of the entry by that name, though its evaluation has failed. An exception: that was
+// not evaluated before.
+inline Value Engine::exported_by_entry(const char* name) {
+  if (entry_ == nullptr) return {};
+  const Value space(js_, JS_GetModuleNamespace(js_, entry_));
+  if (space.is_exception()) return Value(js_, JS_EXCEPTION);
+  return Value(js_, JS_GetPropertyStr(js_, space.get(), name));
 }
 
 }  // namespace quire::javascript

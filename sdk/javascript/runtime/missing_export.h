@@ -14,104 +14,10 @@
 #include <vector>
 
 #include "engine.h"
+#include "quire/script_imports.h"
 #include "script.h"
 
 namespace quire::javascript {
-
-// The imports of a file, in its text; `export ... from` imports too. Comments and strings hold
-// none.
-class ImportReader {
- public:
-  struct Import {
-    std::string_view name;       // In the module: "default" for `import name from`.
-    std::string_view specifier;  // As it is written.
-    std::size_t offset;          // Of the name.
-  };
-
-  explicit ImportReader(std::string_view text) : text_(text) {}
-
-  std::vector<Import> read() {
-    while (at_ < text_.size()) {
-      const std::string_view token = next();
-      if (token == "import" || token == "export") read_clause();
-    }
-    return std::move(found_);
-  }
-
- private:
-  static bool is_word(char each) {
-    return std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '_' || each == '$' ||
-           static_cast<unsigned char>(each) >= 0x80;
-  }
-
-  void skip_comment() {
-    const bool is_line = text_.substr(at_, 2) == "//";
-    const std::size_t end = text_.find(is_line ? "\n" : "*/", at_ + 2);
-    at_ = end == std::string_view::npos ? text_.size() : end + (is_line ? 1 : 2);
-  }
-
-  // A word, a string with its quotes, or one other character; empty at the end.
-  std::string_view next() {
-    while (at_ < text_.size()) {
-      const std::string_view two = text_.substr(at_, 2);
-      if (two == "//" || two == "/*") {
-        skip_comment();
-      } else if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
-        ++at_;
-      } else {
-        break;
-      }
-    }
-    const std::size_t begin = at_;
-    if (begin == text_.size()) return {};
-    const char first = text_[at_++];
-    if (is_word(first)) {
-      while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    } else if (first == '"' || first == '\'') {
-      // A string ends with its line, so a quote in a regular expression hides no more than that.
-      while (at_ < text_.size() && text_[at_] != first && text_[at_] != '\n') {
-        at_ += text_[at_] == '\\' ? 2 : 1;
-      }
-      at_ = std::min(at_ + 1, text_.size());
-    }
-    return text_.substr(begin, at_ - begin);
-  }
-
-  // Reads what follows `import` or `export`: `name, { a, b as c } from "specifier"`. Any other text
-  // has no imports.
-  void read_clause() {
-    std::vector<Import> names;
-    std::string_view before;
-    bool is_in_braces = false;
-    for (;;) {
-      const std::size_t start = at_;
-      const std::string_view token = next();
-      if (token.empty()) return;
-      if (before == "from" && (token[0] == '"' || token[0] == '\'') && token.size() > 1) {
-        for (Import& each : names) {
-          each.specifier = token.substr(1, token.size() - 2);
-          found_.push_back(each);
-        }
-        return;
-      }
-      if (is_word(token[0])) {
-        const bool is_name = is_in_braces ? before != "as" && token != "as" : token != "from";
-        const std::size_t offset = at_ - token.size();
-        if (is_name) names.push_back({is_in_braces ? token : "default", {}, offset});
-      } else if (token == "{" || token == "}") {
-        is_in_braces = token == "{";
-      } else if (token != "," && token != "*") {
-        at_ = start;
-        return;
-      }
-      before = token;
-    }
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::vector<Import> found_;
-};
 
 class MissingExport {
  public:
@@ -129,14 +35,14 @@ class MissingExport {
     described.remove_prefix(middle + between.size());
     missing.module_ = described.substr(0, described.size() - 1);
     for (const auto& [path, text] : modules.script().files) {
-      for (const ImportReader::Import& each : ImportReader(text).read()) {
-        if (each.name != missing.name_) continue;
+      for (const script::Import& each : script::imports_of(text)) {
+        const auto name = std::ranges::find(each.names, missing.name_, &script::ImportedName::name);
+        if (name == each.names.end()) continue;
         const Result<std::string> full = modules.resolve(path, each.specifier);
         if (!full.ok() || full.value() != missing.module_) continue;
-        const auto lines =
-            std::count(text.begin(), text.begin() + static_cast<long>(each.offset), '\n');
-        missing.place_ = path + ":" + std::to_string(lines + 1);
+        missing.place_ = path + ":" + std::to_string(name->line);
         missing.specifier_ = each.specifier;
+        missing.is_type_ = declares_type(*modules.source(missing.module_), missing.name_);
         return missing;
       }
     }
@@ -147,7 +53,9 @@ class MissingExport {
   std::string text(Engine& engine) const {
     std::string out = place_ + ": SyntaxError: \"" + specifier_ + "\" exports no " + name_;
     const std::vector<std::string> names = exports_of(engine);
-    if (names.empty()) return out;
+    if (names.empty()) {
+      return is_type_ ? out + ", which is a type: write import type or export type" : out;
+    }
     const auto best = std::ranges::min_element(
         names, {}, [this](const std::string& each) { return distance(name_, each); });
     if (distance(name_, *best) <= std::max<std::size_t>(1, name_.size() / 3)) {
@@ -181,6 +89,17 @@ class MissingExport {
     return names;
   }
 
+  static bool declares_type(std::string_view source, std::string_view name) {
+    script::ScriptScanner scanner(source);
+    bool is_declaration = false;
+    for (script::Token token = scanner.next(); token.kind != script::TokenKind::None;
+         token = scanner.next()) {
+      if (is_declaration && token.is_word(name)) return true;
+      is_declaration = token.is_word("interface") || token.is_word("type");
+    }
+    return false;
+  }
+
   // How many letters differ; large and small ones do not.
   static std::size_t distance(std::string_view one, std::string_view other) {
     const auto small = [](char each) { return std::tolower(static_cast<unsigned char>(each)); };
@@ -197,6 +116,7 @@ class MissingExport {
   }
 
   std::string name_, module_, specifier_, place_;
+  bool is_type_ = false;  // Of TypeScript, whose types are gone.
 };
 
 }  // namespace quire::javascript

@@ -158,6 +158,7 @@ class ScriptModules final : public Modules {
     const auto found = from.find(name);
     return found == from.end() ? nullptr : &found->second;
   }
+  bool is_entry(std::string_view name) const override { return name == script_.entry; }
   const std::string* byte_code(const std::string& name) const override {
     const auto found = code_.find(name);
     return found == code_.end() ? nullptr : &found->second;
@@ -176,12 +177,7 @@ class ScriptModules final : public Modules {
     return Error{ErrorCode::NotFound, "there is no module \"" + std::string(name) + "\""};
   }
   Result<std::string> resolve_own(std::string_view base, std::string_view name) const {
-    if (!name.starts_with("./") && !name.starts_with("../")) {
-      return Error{ErrorCode::NotFound,
-                   "there is no module \"" + std::string(name) + "\" for " + std::string(base) +
-                       ": a script imports \"quire\", \"quire/raw\", and files of its own as "
-                       "\"./name.js\""};
-    }
+    if (!name.starts_with("./") && !name.starts_with("../")) return missing_package(name);
     const std::string path = joined(base, name);
     if (script_.files.contains(path)) return path;
     // TypeScript imports "./a.js" and means a.ts.
@@ -194,6 +190,23 @@ class ScriptModules final : public Modules {
     }
     return Error{ErrorCode::NotFound,
                  "there is no file \"" + path + "\", which " + std::string(base) + " imports"};
+  }
+
+  Error missing_package(std::string_view name) const {
+    constexpr std::string_view kOfNode[] = {"fs",   "path", "os",     "http",   "https",
+                                            "net",  "util", "crypto", "stream", "process",
+                                            "zlib", "url",  "events", "buffer", "child_process"};
+    std::string message = "there is no module \"" + std::string(name) + "\": ";
+    const std::string_view first = name.substr(0, name.find('/'));
+    if (name.starts_with("node:") || std::ranges::find(kOfNode, first) != std::end(kOfNode)) {
+      message += "the modules of Node are not there; ";
+    } else if (!name.starts_with("quire") && name.find(':') == std::string_view::npos) {
+      message += "packages are bundled first, as by npx esbuild " + script_.entry +
+                 " --bundle --format=esm --external:quire --outfile=bundled.js; ";
+    }
+    return Error{ErrorCode::NotFound, message +
+                                          "a script imports \"quire\", \"quire/raw\", and "
+                                          "files of its own as \"./name.js\""};
   }
 
   // `name` beside the file `base`.

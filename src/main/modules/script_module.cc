@@ -22,6 +22,8 @@ constexpr std::string_view kScriptEndings[] = {".js", ".mjs", ".ts", ".mts"};
 // The files that an import without an ending may mean, in this order; runtimes look in the same
 // one.
 constexpr const char* kTriedEndings[] = {".ts", ".js", ".mts", ".mjs", "/index.ts", "/index.js"};
+// Declarations, which have types alone.
+constexpr const char* kTypesEndings[] = {".d.ts", ".d.mts", "/index.d.ts"};
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;
@@ -43,6 +45,42 @@ std::optional<fs::path> resolved(const fs::path& named) {
     if (is_file(tried)) return tried;
   }
   return std::nullopt;
+}
+
+bool is_types_file(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".d.ts") || name.ends_with(".d.mts");
+}
+
+// Whether an import in TypeScript that has no file to run means one of types: "./x", "./x.js" and
+// "./x.d.ts" are types of x.d.ts.
+bool has_types_file(const fs::path& named) {
+  fs::path stem = named;
+  const std::string ending = named.extension().string();
+  if (ending == ".js" || ending == ".mjs" || ending == ".ts" || ending == ".mts") {
+    stem.replace_extension();
+  }
+  for (const fs::path& base : {named, stem}) {
+    for (const char* each : kTypesEndings) {
+      fs::path tried = base;
+      tried += each;
+      if (is_file(tried)) return true;
+    }
+  }
+  return false;
+}
+
+// The reason why a file of that name cannot be a part of a script; empty: it can.
+std::string refusal_of(const fs::path& path) {
+  const std::string ending = path.extension().string();
+  if (ending == ".json" || !script_runtime_of(path.string()).empty()) return "";
+  if (ending == ".tsx" || ending == ".jsx") return "JSX is not supported";
+  if (ending == ".cts" || ending == ".cjs") {
+    return "modules of CommonJS are not supported: use import and export in a file that ends "
+           "with " +
+           std::string(ending == ".cts" ? ".ts" : ".js");
+  }
+  return "a script imports files that end with .js, .mjs, .ts, .mts and .json";
 }
 
 class Collector {
@@ -90,7 +128,7 @@ class Collector {
     const std::string importer = sources_[number].path;
     if (script_runtime_of(importer).empty()) return {};  // JSON.
     const std::string content = sources_[number].content;
-    for (const ScriptImport& each : local_imports(content)) {
+    for (const script::Import& each : local_imports(content)) {
       Result<void> followed = follow(importer, each);
       if (followed.ok()) continue;
       return std::move(followed).take_error().while_((folder_ / importer).string() + ":" +
@@ -99,7 +137,7 @@ class Collector {
     return {};
   }
 
-  Result<void> follow(const std::string& importer, const ScriptImport& import) {
+  Result<void> follow(const std::string& importer, const script::Import& import) {
     const fs::path named =
         (fs::path(importer).parent_path() / std::string(import.specifier)).lexically_normal();
     if (named.empty() || *named.begin() == "..") {
@@ -108,9 +146,20 @@ class Collector {
                        ", which lies outside of the folder of the script, " + folder_.string());
     }
     const auto found = resolved(folder_ / named);
+    const bool is_typed =
+        fs::path(importer).extension() == ".ts" || fs::path(importer).extension() == ".mts";
+    const bool is_types =
+        found ? is_types_file(*found) : is_typed && has_types_file(folder_ / named);
+    // Nothing of types is there at run time.
+    if (is_types || (!found && import.kind == script::ImportKind::Types)) return {};
+    const std::string refusal = found ? refusal_of(*found) : "";
+    if (!refusal.empty()) {
+      return Error(ErrorCode::InvalidArgument,
+                   "imports " + in_quotes(import.specifier) + ": " + refusal);
+    }
     if (found) return add(found->lexically_relative(folder_));
-    // Nothing of types is there at run time, and import() has its error there.
-    if (import.kind != ImportKind::Static) return {};
+    // import() has its error when the script makes the call.
+    if (import.kind == script::ImportKind::Dynamic) return {};
     return Error(ErrorCode::NotFound, "imports " + in_quotes(import.specifier) + ", but " +
                                           (folder_ / named).string() + " is not a file");
   }
@@ -126,7 +175,7 @@ std::string script_runtime_of(const std::string& path) {
   const std::string ending = fs::path(path).extension().string();
   const bool is_script = std::find(std::begin(kScriptEndings), std::end(kScriptEndings), ending) !=
                              std::end(kScriptEndings) &&
-                         !path.ends_with(".d.ts") && !path.ends_with(".d.mts");
+                         !is_types_file(path);
   return is_script ? "javascript" : "";
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "base/sha256.h"
 
@@ -59,6 +60,44 @@ TEST_F(ScriptModule, NamesTheLineOfAnImportThatIsNotThere) {
   write("agent/lib/a.ts", "import type { T } from './types';\n\nimport './none.ts';");
   EXPECT_EQ(collected(),
             "F/agent/lib/a.ts:3: imports \"./none.ts\", but F/agent/lib/none.ts is not a file");
+}
+
+TEST_F(ScriptModule, NeedsNoFileForTypes) {
+  write("agent/main.ts",
+        "import { type A } from './a'; import { B } from './b'; import { C } from './c.js';\n"
+        "import { D } from './d.d.ts'; import type { E } from './none'; export * from './f';");
+  for (const char* each : {"b.d.ts", "c.d.ts", "d.d.ts", "f/index.d.ts"}) {
+    write(std::string("agent/") + each, "export interface X {}");
+  }
+  EXPECT_EQ(collected(), "main.ts ");
+  write("agent/b.js", "");
+  EXPECT_EQ(collected(), "main.ts b.js ");
+  write("agent/main.ts", "import './lib.js';");
+  write("agent/lib.js", "import './c';");
+  EXPECT_EQ(collected(), "F/agent/lib.js:1: imports \"./c\", but F/agent/c is not a file");
+}
+
+TEST_F(ScriptModule, RefusesFilesThatAreNotOfAScriptByTheirKind) {
+  for (const auto& [name, why] : std::map<std::string, std::string>{
+           {"x.tsx", "JSX is not supported"},
+           {"x.jsx", "JSX is not supported"},
+           {"x.cjs",
+            "modules of CommonJS are not supported: use import and export in a file that "
+            "ends with .js"},
+           {"x.css", "a script imports files that end with .js, .mjs, .ts, .mts and .json"}}) {
+    write("agent/" + name, "");
+    write("agent/main.ts", "\nimport './" + name + "';");
+    EXPECT_EQ(collected(), "F/agent/main.ts:2: imports \"./" + name + "\": " + why);
+  }
+}
+
+TEST_F(ScriptModule, FollowsImportsAfterAMarkOfByteOrderAndWhatHidesThem) {
+  write("agent/main.ts",
+        "\xef\xbb\xbf#!/usr/bin/env quire\r\nimport './a.js'; if (1) /`/.test('');\r\n"
+        "await import('./b.js');");
+  write("agent/a.js", "");
+  write("agent/b.js", "");
+  EXPECT_EQ(collected(), "main.ts a.js b.js ");
 }
 
 TEST_F(ScriptModule, NeverLeavesTheFolderOfItsEntry) {

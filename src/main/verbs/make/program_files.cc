@@ -46,6 +46,16 @@ std::string source_advice(const std::filesystem::path& path) {
     return path.string() +
            " is a script, not a module; quire run, quire serve and quire build take it as it is";
   }
+  if (ending == ".tsx" || ending == ".jsx") {
+    return path.string() +
+           " is a script with JSX, which is not supported; quire run takes .js, .mjs, .ts and .mts";
+  }
+  if (ending == ".cjs" || ending == ".cts") {
+    return path.string() +
+           " is a module of CommonJS, which is not supported; write it with import and export, and "
+           "call it " +
+           path.stem().string() + (ending == ".cts" ? ".ts" : ".js");
+  }
   constexpr std::string_view kOthers[] = {".py", ".go", ".zig", ".rb", ".sh"};
   const bool is_other =
       std::find(std::begin(kOthers), std::end(kOthers), ending) != std::end(kOthers);
