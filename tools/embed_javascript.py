@@ -3,8 +3,8 @@
 
     embed_javascript.py LIBRARY SUCRASE FILE
 
-LIBRARY/x.js is the module "quire:library/x.js". Of the folder SUCRASE the modules that
-quire:library/typescript.js needs are taken, as "quire:sucrase/..."; if it is "", that module is left out.
+LIBRARY/x.js is the module "quire:library/x.js". Of the folder SUCRASE the modules that the library needs are
+taken, as "quire:sucrase/..."; if it is "", the modules that import them are left out.
 """
 import pathlib
 import re
@@ -12,6 +12,31 @@ import sys
 
 IMPORT = re.compile(r"""^(?:import|export)\s[^;"']*?from\s*["']([^"']+)["']|^import\s*["']([^"']+)["']""", re.M)
 PREFIX = "quire:sucrase/"
+
+# Changes of sucrase. It takes a namespace for a type, whose tokens it reads by the rules of types and then drops. Here
+# the tokens are those of a block with a scope of its own, and the keyword is marked: typescript_values.js rewrites it.
+NAMESPACE = """        const oldIsType = pushTypeContext(isBeforeToken ? 2 : 1);
+        tsParseModuleOrNamespaceDeclaration();
+        popTypeContext(oldIsType);
+"""
+NAMESPACE_BESIDE_MODULE = NAMESPACE.replace("\n        ", "\n          ").replace("        const", "          const", 1)
+NAMESPACE_IS_BLOCK = "          if (!state.isType) state.tokens[state.tokens.length - 1].isNamespace = true;\n          tsParseModuleOrNamespaceDeclaration();\n"
+BLOCK = """function tsParseModuleBlock() {
+  expect(tt.braceL);
+  parseBlockBody(/* end */ tt.braceR);
+"""
+BLOCK_HAS_SCOPE = """function tsParseModuleBlock() {
+  const startTokenIndex = state.tokens.length;
+  state.scopeDepth++;
+  expect(tt.braceL);
+  parseBlockBody(/* end */ tt.braceR);
+  state.scopes.push(new Scope(startTokenIndex, state.tokens.length, true));
+  state.scopeDepth--;
+"""
+KEYWORDS = 'import {ContextualKeyword} from "../tokenizer/keywords";\n'
+CHANGES = {"parser/plugins/typescript.js": [(NAMESPACE, NAMESPACE_IS_BLOCK), (NAMESPACE_BESIDE_MODULE, NAMESPACE_IS_BLOCK),
+                                            (BLOCK, BLOCK_HAS_SCOPE),
+                                            (KEYWORDS, KEYWORDS + 'import {Scope} from "../tokenizer/state";\n')]}
 
 
 def imported(text):
@@ -26,6 +51,16 @@ def resolved(base, name, folder):
     raise SystemExit(f"{base}: imports {name}, which is not in {folder}")
 
 
+def changed(file, folder):
+    """The text of a file of sucrase, with the changes that are made to it."""
+    text = file.read_text()
+    for before, after in CHANGES.get(file.relative_to(folder).as_posix(), []):
+        if text.count(before) != 1:
+            raise SystemExit(f"{file}: is not as expected: {before!r} is there {text.count(before)} times")
+        text = text.replace(before, after)
+    return text
+
+
 def needed(first, folder):
     """The modules that those files import, and what these do."""
     found, open_files = {}, [folder / each.removeprefix(PREFIX) for each in first]
@@ -33,7 +68,7 @@ def needed(first, folder):
         file = open_files.pop().resolve()
         if file in found:
             continue
-        found[file] = file.read_text()
+        found[file] = changed(file, folder)
         for name in imported(found[file]):
             if not name.startswith("."):
                 raise SystemExit(f"{file}: imports {name}, which the runtime does not have")
@@ -56,7 +91,7 @@ def main():
     library, sucrase = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     sources = {f"quire:library/{file.name}": file.read_text() for file in sorted(library.glob("*.js"))}
     if not sys.argv[2]:
-        del sources["quire:library/typescript.js"]
+        sources = {name: text for name, text in sources.items() if PREFIX not in text}
     first = [name for text in sources.values() for name in imported(text) if name.startswith(PREFIX)]
     for file, text in sorted(needed(first, sucrase).items()):
         sources[PREFIX + file.relative_to(sucrase).as_posix()] = text

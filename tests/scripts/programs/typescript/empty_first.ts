@@ -1,0 +1,2 @@
+import { out } from "./out.ts";
+namespace T { export type A = 1 } namespace T { export const v = 2 } namespace B2 { export const q = 1 } namespace Z.B2 { export const r = 2 } namespace B2 { export const s = q } out(T.v, B2.q, Z.B2.r, B2.s); namespace D3 { namespace H { export const p = 4 } export const k = H.p } namespace D3 { namespace H { export const p = 5 } export const l = H.p + k } out(D3.k, D3.l)
