@@ -4,6 +4,7 @@ import { console } from "quire:library/console.js";
 import { AbortController, AbortSignal, Event, EventTarget } from "quire:library/abort.js";
 import { TextDecoder, TextEncoder, crypto, structuredClone } from "quire:library/encoding.js";
 import { Headers, Response, fetch } from "quire:library/fetch.js";
+import { Request } from "quire:library/request.js";
 import {
   clearInterval, clearTimeout, queueMicrotask, setInterval, setTimeout,
 } from "quire:library/timers.js";
@@ -24,7 +25,7 @@ native.engine.setBegin(() => {
 
 const everything = {
   console, AbortController, AbortSignal, Event, EventTarget, TextDecoder, TextEncoder, crypto,
-  structuredClone, Headers, Response, fetch, clearInterval, clearTimeout, queueMicrotask,
+  structuredClone, Headers, Request, Response, fetch, clearInterval, clearTimeout, queueMicrotask,
   setInterval, setTimeout, URL, URLSearchParams, performance,
 };
 for (const [name, value] of Object.entries(everything)) {

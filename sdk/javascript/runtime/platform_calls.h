@@ -9,6 +9,7 @@ struct Platform {
   sampling::Random random{0};  // Of Math.random; seeded at launch.
   Value native;                // The module "quire:native".
   Value on_begin;              // Called at launch.
+  Value endpoint_maker;        // Makes serve(request, response, options) of an object with fetch().
 };
 
 // A text that comes in cuts.
@@ -70,6 +71,14 @@ inline void define_platform(JSContext* js, JSValueConst space, Platform& platfor
     if (count > 0) static_cast<Platform*>(opaque)->on_begin = Value::copy(context, values[0]);
     return JS_UNDEFINED;
   };
+  const auto endpoint = [](JSContext* context, JSValueConst, int count, JSValueConst* values, int,
+                           void* opaque) {
+    if (count > 0) static_cast<Platform*>(opaque)->endpoint_maker = Value::copy(context, values[0]);
+    return JS_UNDEFINED;
+  };
+  JS_DefinePropertyValueStr(
+      js, engine.get(), "setEndpointMaker",
+      JS_NewCClosure(js, endpoint, "setEndpointMaker", nullptr, 1, 0, &platform), JS_PROP_C_W_E);
   JS_DefinePropertyValueStr(js, engine.get(), "random",
                             JS_NewCClosure(js, random, "random", nullptr, 0, 0, &platform),
                             JS_PROP_C_W_E);
