@@ -6,8 +6,10 @@
 set -euo pipefail
 
 readonly version=0.14.0
-readonly revision=2  # Of what this script changes.
+readonly revision=3  # Of what this script changes.
 readonly sha256=cee271d0eeba64f0915b846cb7ae02e16faf3dfdffdca91731101d9d30fe3423
+errors=$(cd "$(dirname "$0")" && pwd)/quickjs_errors.c
+readonly errors
 folder=${QUIRE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quire}/quickjs-$version-$revision
 
 mkdir -p "$(dirname "$folder")"
@@ -72,6 +74,40 @@ if [ "$(grep -c -e 'volatile char here\[1024\]' -e '^__attribute__((always_inlin
   echo "quickjs: the stack checks in quickjs.c are not as expected" >&2
   exit 1
 fi
+# Errors that name the value, and the promise that was not awaited; stacks that begin with the error's own line.
+python3 - "$source" "$errors" <<'END'
+import sys
+path, errors = sys.argv[1:]
+text = open(path).read()
+def change(before, after):
+    global text
+    if text.count(before) != 1:
+        sys.exit(f"quickjs: quickjs.c is not as expected: {before!r} is there {text.count(before)} times")
+    text = text.replace(before, after)
+first = "static void build_backtrace(JSContext *ctx, JSValueConst error_val,"
+change(first, """static JSValue quire_throw_not_a_function(JSContext *ctx, JSValueConst this_obj);
+static JSValue quire_throw_cannot_read(JSContext *ctx, const char *of, JSAtom prop);
+static JSValue quire_throw_not_iterable(JSContext *ctx, JSValueConst value);
+static void quire_put_first_line(JSContext *ctx, DynBuf *into, JSValueConst error);
+""" + first)
+begun = "        js_dbuf_init(ctx, &dbuf);\n"
+limit = "        if (stack_trace_limit == 0)\n            goto done;\n        if (filename) {\n            i++;"
+change(begun + limit, begun + "        quire_put_first_line(ctx, &dbuf, error_obj);\n" + limit)
+change("return JS_ThrowTypeErrorNotAFunction(caller_ctx);", "return quire_throw_not_a_function(caller_ctx, this_obj);")
+change('    return JS_ThrowTypeError(ctx, "not a function");\n}\n\nstatic JSValue JS_ThrowTypeErrorNotAnObject',
+       '    return quire_throw_not_a_function(ctx, JS_UNDEFINED);\n}\n\nstatic JSValue JS_ThrowTypeErrorNotAnObject')
+for value in ("null", "undefined"):
+    change(f"""return JS_ThrowTypeErrorAtom(ctx, "cannot read property '%s' of {value}", prop);""",
+           f'return quire_throw_cannot_read(ctx, "{value}", prop);')
+call = "            sync_iter = JS_GetIterator2(ctx, obj, method);\n"
+change(call, "            if (JS_IsUndefined(method))\n                return quire_throw_not_iterable(ctx, obj);\n" + call)
+change("""        return JS_ThrowTypeError(ctx, "value is not iterable");
+    }
+    ret = JS_GetIterator2""", """        return quire_throw_not_iterable(ctx, obj);
+    }
+    ret = JS_GetIterator2""")
+open(path, "w").write(text + f'\n#include "{errors}"\n')
+END
 echo "quickjs: compiling (about a minute) ..." >&2
 mkdir -p "$work/done/include"
 for source in quickjs libregexp libunicode dtoa; do

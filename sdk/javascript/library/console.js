@@ -38,7 +38,7 @@ export function inspect(value, depth = 0, above = []) {
   if (typeof value === "symbol") return value.toString();
   if (typeof value === "function") return `[Function ${value.name || "(anonymous)"}]`;
   if (typeof value !== "object" || value === null) return String(value);
-  if (value instanceof Error) return value.stack ? `${value}\n${value.stack.trimEnd()}` : String(value);
+  if (value instanceof Error) return value.stack ? value.stack.trimEnd() : String(value);
   if (above.includes(value)) return "[Circular]";
   if (depth > depthMax) return isArray(value) ? "[Array]" : "[Object]";
   const path = [...above, value];

@@ -12,13 +12,15 @@ inline std::string place_in(std::string_view stack) {
   while (!stack.empty()) {
     std::string_view line = stack.substr(0, stack.find('\n'));
     stack.remove_prefix(std::min(line.size() + 1, stack.size()));
+    constexpr std::string_view kFrame = "    at ";
+    if (!line.starts_with(kFrame)) continue;
     const std::size_t bracket = line.rfind('(');
-    const std::size_t at = line.find("at ");
-    if (at == std::string_view::npos) continue;
-    line = bracket != std::string_view::npos ? line.substr(bracket + 1) : line.substr(at + 3);
+    line.remove_prefix(bracket != std::string_view::npos ? bracket + 1 : kFrame.size());
     if (line.ends_with(")")) line.remove_suffix(1);
     const std::size_t column = line.rfind(':');
-    if (column == std::string_view::npos || line.starts_with("quire")) continue;
+    // A text that eval or JSON.parse reads has no file: it is "<input>".
+    if (column == std::string_view::npos || line.starts_with("quire") || line.starts_with("<"))
+      continue;
     line = line.substr(0, column);
     if (line.rfind(':') == std::string_view::npos) continue;
     return std::string(line);

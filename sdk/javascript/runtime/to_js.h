@@ -83,6 +83,15 @@ inline JSValue throw_with(JSContext* js, JSValue error, std::string_view message
   JS_DefinePropertyValueStr(js, error, "message",
                             JS_NewStringLen(js, message.data(), message.size()),
                             JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+  // The stack was written before the error had this message: "TypeError", and the frames.
+  const Value thrown = Value::copy(js, error);
+  std::string stack = shown_text_of(js, thrown.member("stack").get());
+  const std::size_t line = stack.find('\n');
+  if (!message.empty() && line != std::string::npos && !stack.starts_with(' ')) {
+    stack.insert(line, ": " + std::string(message));
+  }
+  JS_DefinePropertyValueStr(js, error, "stack", JS_NewStringLen(js, stack.data(), stack.size()),
+                            JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
   return JS_Throw(js, error);
 }
 
