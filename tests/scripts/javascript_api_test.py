@@ -1,4 +1,5 @@
 """Scripts in JavaScript and TypeScript on the runtime of sdk/javascript."""
+import http.client
 import http.server
 import json
 import os
@@ -52,7 +53,46 @@ FAULTS = {
     "\nexport { Contexts } from 'quire';\nexport default () => {};": 'a.js:2: SyntaxError: "quire" exports no Contexts; did you mean Context?',
     "import * as quire from 'quire';\nimport { Sessionn } from 'quire';\nexport default () => [quire, Sessionn];":
         'a.js:2: SyntaxError: "quire" exports no Sessionn; did you mean session?',
-    "import fs from 'fs';\nexport default () => fs;": 'there is no module "fs"',
+    "\nimport fs from 'fs';\nexport default () => fs;": 'a.js:2: ReferenceError: there is no module "fs": the modules of Node are not there',
+    "import z from 'zod';\nexport default () => z;": 'a.js:1: ReferenceError: there is no module "zod": packages are bundled first, as by '
+                                                     "npx esbuild a.js --bundle --format=esm --external:quire --outfile=bundled.js",
+    "export default async () => {\n  await import('./none.js');\n}": 'a.js:2: ReferenceError: there is no file "none.js"',
+    # A promise that was not awaited, and the name of what is not there.
+    "import { Context } from 'quire';\nexport default () => {\n  const c = Context.create();\n  c.user('x');\n}":
+        "a.js:4: TypeError: c.user is not a function (c is a Promise: is an await missing?)",
+    "import { Context } from 'quire';\nclass A {\n  context = Context.create();\n  go(n) { return this.context.model.name + n; }\n}\n"
+    "export default () => new A().go(1);": "a.js:4: TypeError: cannot read property 'name' of undefined (this.context is a Promise: is an await missing?)",
+    "import { Context } from 'quire';\nexport default () => { Context.create().user(1 ? 'a' : `b${2}`, [3], null ?? 4); }":
+        "a.js:2: TypeError: Context.create().user is not a function (Context.create() is a Promise: is an await missing?)",
+    "import { Context } from 'quire';\nexport default async () => { for await (const x of Context.create()) x; }":
+        "a.js:2: TypeError: a Promise is not iterable: is an await missing?",
+    "import { Context } from 'quire';\nexport default async () => { const c = Context.create(); (await c).usr('x'); }":
+        "a.js:2: TypeError: (await c).usr is not a function\n",
+    "const o = { a: {} };\nexport default () => o.a?.b(o ? 1 : 2);": "a.js:2: TypeError: o.a.b is not a function\n",
+    "const o = { a: {} };\nexport default () => new o.a.B();": "a.js:2: TypeError: o.a.B is not a constructor",
+    "export default () => {\n  JSON.parse('{,');\n}": "a.js:2: SyntaxError: Expected property name",
+    # Options that cannot be used.
+    "export const options = { n: { type: 'integer', maximun: 3 } };\nexport default () => {};":
+        "the option n has no member maximun; there are: type, description, required, minimum, maximum, default",
+    "export const options = { s: { type: 'string', minimum: 3 } };\nexport default () => {};": "the option s has no member minimum",
+    "export const options = { f: { type: 'boolean', required: true } };\nexport default () => {};": "the option f has no member required",
+    "export const options = { n: { type: 'integer', default: '3' } };\nexport default () => {};": "the option n: default must be a whole number",
+    "export const options = { n: { type: 'integer', default: 1.5 } };\nexport default () => {};": "the option n: default must be a whole number",
+    "export const options = { x: { type: 'number', default: 7, maximum: 5 } };\nexport default () => {};": "the option x has a default of 7, which is not from",
+    "export const options = { x: { type: 'number', minimum: 7, maximum: 5 } };\nexport default () => {};": "the option x has a minimum over its maximum",
+    "export const options = { n: { type: 'integer', required: true, default: 3 } };\nexport default () => {};": "the option n is required, so that its default",
+    "export const options = { n: { type: 'integer', required: true } };\nexport default () => {};": "give --n",
+    "export const options = { aB: { type: 'string' }, a_b: { type: 'string' } };\nexport default () => {};": "the option a_b is there twice: aB has --a-b too",
+    "export const options = { seed: { type: 'integer' }, g: { type: 'generation' } };\nexport default () => {};": "the option g has --seed",
+    "export const options = { g: { type: 'generation' }, maxTokens: { type: 'integer' } };\nexport default () => {};": "the option maxTokens is there twice",
+    "export const options = { g: { type: 'generation', default: { maxToken: 3 } } };\nexport default () => {};": "there is no option maxToken; there are: ",
+    "export const options = { a: { type: 'string', words: true }, b: { type: 'string', words: true } };\nexport default () => {};": "a takes them",
+    "export const options = { l: { type: 'strings', default: ['a', 5] } };\nexport default () => {};": "an array of strings, and element [1] is 5",
+    "export const options = { 'a b': { type: 'string' } };\nexport default () => {};": "the option a b must have a name of letters",
+    "export const options = { n: 4 };\nexport default () => {};": "the option n must be an object",
+    "export const options = [];\nexport default () => {};": "options must be an object with a member for each option",
+    "import { Context } from 'quire';\nexport default async () => { (await Context.create()).append([5, -1]); }":
+        "Context.append: argument 1 must be an array of token ids, and tokens[1] is -1",
     "import native from 'quire:native';\nexport default () => native;": 'there is no module "quire:native"',
     "export default async () => { await import('quire:library/errors.js'); }": "there is no module",
     "export default () => { function f() { f(); } f(); }": "a.js:1: RangeError: Maximum call stack size exceeded",
@@ -83,6 +123,19 @@ FAULTS_OF_TYPESCRIPT = {
     "interface A {\n  x: number;\n}\nexport default () => {\n  const a: A = { x: 1 };\n  throw new Error(`${a.x}`);\n}":
         "a.ts:6: Error: 1",
     "export default function program() {\n  const a: = 5;\n}": "a.ts:2: SyntaxError: Unexpected token",
+    "namespace A {\n  export const n = 1;\n  export function f() {\n    throw new Error('x');\n  }\n}\nenum E {\n  A = 1,\n  E,\n}\n"
+    "export default () => A.f();": "a.ts:4: Error: x",
+    "enum E {\n  A = 1,\n  E,\n}\nexport default () => {\n  throw new Error(E[2]);\n};": "a.ts:6: Error: E",
+    # Refused constructs; words in strings, comments, templates and regular expressions are not meant.
+    "const s = '@a'; // @b\nconst t = `@c ${/@d/.source}`; /* export = 1 */\n@dec class A {}": "a.ts:3: SyntaxError: decorators are not supported",
+    "class A {\n  @dec() m() {}\n}": "a.ts:2: SyntaxError: decorators are not supported",
+    "class A {\n  m(@dec() x: number) {}\n}": "a.ts:2: SyntaxError: decorators are not supported",
+    "class A {\n  static accessor x = 1;\n}": "a.ts:2: SyntaxError: accessor fields are not supported",
+    "\nimport x = require('./y');\nexport default () => x;": "a.ts:2: SyntaxError: import x = require('./y') is of CommonJS: write import * as x",
+    "\n\nexport = 3;": "a.ts:3: SyntaxError: export = is of CommonJS: write export default",
+    "export as namespace A;": "a.ts:1: SyntaxError: export as namespace belongs in a declaration file",
+    "namespace A {\n  export default 3;\n}": "a.ts:2: SyntaxError: a namespace exports declarations",
+    "\nconst a = <div>{1}</div>;": "a.ts:2: SyntaxError: JSX is not supported",
 }
 
 
@@ -195,6 +248,30 @@ class JavaScript(unittest.TestCase):
         ran = self.run_quire(folder / "a.ts")
         self.assertIn('error: the program ended: lib/use.ts:2: SyntaxError: "./greet.js" exports no greeet\n', ran.stderr)
 
+    def test_says_that_a_type_cannot_be_exported_again_as_a_value(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        (folder / "types.ts").write_text("export interface Given { a: number }\n")
+        (folder / "a.ts").write_text('\nexport { Given } from "./types.ts";\nexport default () => {};\n')
+        self.assertIn('a.ts:2: SyntaxError: "./types.ts" exports no Given, which is a type: write import type or export type',
+                      self.run_quire(folder / "a.ts").stderr)
+
+    def test_values_of_typescript_are_those_that_its_compiler_makes(self):
+        programs = HERE / "programs" / "typescript"
+        ran = self.run_quire(programs / "main.ts")
+        self.assertEqual(ran.stdout, (programs / "expected.txt").read_text(), ran.stderr)
+
+    def test_stacks_begin_with_the_error_itself(self):
+        source = ("import { Context, session } from 'quire';\nexport default async () => {\n"
+                  "  class Mine extends TypeError { name = 'Mine'; }\n"
+                  "  for (const make of [() => { throw new Error('two\\nlines'); }, () => { throw new Mine('m'); }, () => null.x, () => eval('('),\n"
+                  "      () => Context.create(5), () => new RangeError()]) {\n"
+                  "    try { throw make(); } catch (error) { session.send(`${error.stack.split('\\n    at')[0]}|${error.stack.includes('a.js:')}\\n`); }\n  }\n"
+                  "  await Context.open('none').catch((error) => session.send(error.stack.split('\\n')[0]));\n};")
+        ran = self.run_source(source)
+        self.assertEqual(ran.stdout.split("\n"), ["Error: two", "lines|true", "TypeError: m|true", "TypeError: cannot read property 'x' of null|true",
+                                                  "SyntaxError: unexpected token in expression: ''|true", "TypeError: Context.create: argument 1 must be a model "
+                                                  "or its name, not this number|true", "RangeError|true", "QuireError: no snapshot \"none\""], ran.stderr)
+
     def test_prints_the_stack_of_the_script_alone(self):
         ran = self.run_source("function f() { throw new Error('x'); }\nexport default async () => {\n  f();\n}")
         self.assertIn("at f (a.js:1:", ran.stderr)
@@ -238,11 +315,41 @@ class JavaScript(unittest.TestCase):
             "export default () => console.log(typeof left, typeof Math.max);").stderr)
 
 
+# An endpoint as the web has them.
+FETCH = """export const options = { n: { type: 'integer', default: 4 } };
+class Endpoint {
+  #count = 0;
+  async fetch(request, { n }) {
+    const url = new URL(request.url);
+    async function* pieces() { yield 'a'; yield new Uint8Array([98]); yield ''; yield 'c'.repeat(3_000_000); }
+    switch (url.pathname) {
+      case '/web/echo':
+        return Response.json({ method: request.method, url: request.url, n, given: request.headers.get('X-Given'), text: await request.text(),
+          isRequest: request instanceof Request, used: request.bodyUsed, count: ++this.#count }, { status: 201, headers: { 'x-a': '1' } });
+      case '/web/stream': return new Response(pieces(), { headers: { 'content-type': 'text/x-pieces' } });
+      case '/web/bytes': return new Response(await request.arrayBuffer());
+      case '/web/json': return Response.json(await request.json());
+      case '/web/cookies': { const headers = new Headers(); headers.append('set-cookie', 'a=1'); headers.append('set-cookie', 'b=2'); return new Response(null, { status: 204, headers }); }
+      case '/web/redirect': return Response.redirect('http://x/y');
+      case '/web/clone': { const copy = request.clone(); return new Response(`${await request.text()} ${await copy.text()} ${await new Response('z').clone().text()}`); }
+      case '/web/pieces': { let text = ''; for await (const piece of request.body) text += piece.length > 0; return new Response(text); }
+      case '/web/none': return { status: 200 };
+      case '/web/twice': { const one = new Response('x'); await one.text(); return one; }
+      case '/web/cut': return new Response((async function* () { yield 'a'; throw new Error('cut'); })());
+      default: throw new TypeError('secret');
+    }
+  }
+}
+export default new Endpoint();
+"""
+
+
 class Endpoint(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = pathlib.Path(tempfile.mkdtemp())
         cls.addClassCleanup(shutil.rmtree, folder)
+        (folder / "web.js").write_text(FETCH)
         (folder / "form.js").write_text(
             "export async function serve(request, response, options) {\n"
             "  if (request.queryValue('fault') === 'throw') throw new TypeError('x');\n"
@@ -251,7 +358,8 @@ class Endpoint(unittest.TestCase):
             "  response.addHeader('x-path', request.path);\n"
             "  await response.json(200, { method: request.method, id: request.id.length > 0, rest: request.pathAfter('/form/'),\n"
             "    header: request.header('x-given'), text: await request.text(), options });\n}\n")
-        endpoints = [f"POST /chat={EXAMPLES / 'openai.ts'}", f"POST /form/*={folder / 'form.js'}"]
+        endpoints = [f"POST /chat={EXAMPLES / 'openai.ts'}", f"POST /form/*={folder / 'form.js'}",
+                     *(f"{method} /web/*={folder / 'web.js'}" for method in ("GET", "POST"))]
         flags = [word for each in endpoints for word in ("--endpoint", each)]
         server = beside.Server(BUILD, flags, page_count=512, model=harness.tiny_chat_model(folder))
         cls.enterClassContext(server) if hasattr(cls, "enterClassContext") else cls.addClassCleanup(server.__exit__)
@@ -307,6 +415,47 @@ class Endpoint(unittest.TestCase):
             self.assertIn(wanted[1], json.loads(text)["error"]["message"])
 
 
+    def web(self, path, body=None, method=None, headers=None):
+        """The status, the headers and the bytes of a response of the endpoint that exports `fetch`."""
+        request = urllib.request.Request(self.url + "/web/" + path, body, headers or {}, method=method)
+        opener = urllib.request.build_opener(type("Stay", (urllib.request.HTTPRedirectHandler,), {"redirect_request": lambda *_: None}))
+        try:
+            with opener.open(request, timeout=60) as response:
+                return response.status, response.headers, response.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers, error.read()
+
+    def test_answers_as_an_endpoint_of_the_web(self):
+        status, headers, body = self.web("echo?a=b%20c", "\u00e9".encode(), headers={"x-given": "g"})
+        told = json.loads(body)
+        self.assertEqual((status, headers["x-a"], headers["content-type"]), (201, "1", "application/json"))
+        self.assertEqual(told, {"method": "POST", "url": f"{self.url.rstrip('/')}/web/echo?a=b%20c", "n": 4, "given": "g", "text": "\u00e9",
+                                "isRequest": True, "used": True, "count": 1})
+        self.assertEqual(json.loads(self.web("echo")[2])["method"], "GET")
+        status, headers, body = self.web("stream")
+        self.assertEqual((status, headers["content-type"], body[:2], len(body)), (200, "text/x-pieces", b"ab", 3_000_002))
+        self.assertEqual(self.web("bytes", b"\xff\x00")[2], b"\xff\x00")
+        self.assertEqual(self.web("bytes", b"\xff\x00")[1]["content-type"], None)
+        self.assertEqual(self.web("json", b'{"a": [1]}')[2], b'{"a":[1]}')
+        status, headers, body = self.web("cookies")
+        self.assertEqual((status, headers.get_all("set-cookie"), body), (204, ["a=1", "b=2"], b""))
+        status, headers, _ = self.web("redirect")
+        self.assertEqual((status, headers["location"]), (302, "http://x/y"))
+        self.assertEqual(self.web("clone", b"q")[2], b"q q z")
+        self.assertEqual(self.web("pieces", b"q")[2], b"true")
+        status, headers, body = self.web("stream", method="HEAD")
+        self.assertEqual((status, headers["content-type"], body), (200, "text/x-pieces", b""))
+        status, headers, body = self.web("echo", method="HEAD")
+        self.assertEqual((status, headers["content-type"], body), (201, "application/json", b""))
+
+    def test_fails_with_status_500_where_an_endpoint_of_the_web_gives_no_response(self):
+        for path in ("none", "twice", "thrown"):
+            self.assertEqual(self.web(path)[0], 500)
+        with self.assertRaises(http.client.IncompleteRead):
+            self.web("cut")
+
+
 class Types(unittest.TestCase):
     def setUp(self):
         if not (TYPESCRIPT / "complete").exists() or shutil.which("node") is None:
@@ -342,6 +491,44 @@ class Types(unittest.TestCase):
         checked = self.check_files(folder / "a.ts")
         lines = [line.split("(")[1].split(",")[0] for line in checked.stdout.splitlines() if "error" in line]
         self.assertEqual(lines, ["4", "5", "6"], checked.stdout)
+
+    def test_give_the_types_of_options_and_of_endpoints(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=beside.SOURCE / "build"))
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / "a.ts").write_text("""import { store, type Endpoint, type Options, type OptionsOf } from "quire";
+export const options = {
+  prompt: { type: "string", words: true }, name: { type: "string" }, must: { type: "string", required: true },
+  n: { type: "integer", required: true }, x: { type: "number", default: 0.5 }, f: { type: "boolean" },
+  list: { type: "strings", default: ["a"] }, generate: { type: "generation", default: { maxTokens: 3 } },
+} as const satisfies Options;
+type Given = OptionsOf<typeof options>;
+export const use = (given: Given) => {
+  const texts: string[] = [given.prompt, given.must, ...given.list];
+  const numbers: number[] = [given.n, given.x, given.generate.maxTokens];
+  const name: string | undefined = given.name;
+  return [texts, numbers, name, given.f === true];
+};
+// @ts-expect-error
+export const wrong = (given: Given) => given.name.length;
+// @ts-expect-error
+export const none = (given: Given) => given.nothing;
+export const kept = async () => (await store.getJson<{ count: number }>("k")).json.count;
+export default {
+  async fetch(request, { n }) {
+    async function* parts() { yield "a"; yield new Uint8Array(n); }
+    return request.method === "GET" ? new Response(parts()) : Response.json(await request.json());
+  },
+} satisfies Endpoint<Given>;
+""")
+        self.assertEqual(self.check_files(folder / "a.ts").stdout, "")
+
+    def test_have_a_line_of_documentation_for_each_member(self):
+        types = (beside.SOURCE / "sdk" / "javascript" / "quire.d.ts").read_text()
+        lines = types[:types.index("// Without an import")].split("\n")
+        members = re.compile(r"    (?:static |readonly )*[A-Za-z]+\??(?:<[^(]*>)?[(:]")
+        bare = [line for before, line in zip(lines, lines[1:])
+                if members.match(line) and not before.strip().endswith("*/") and not re.match(r"    add\(message", line)]
+        self.assertEqual(bare, [])
 
 
 class Generated(unittest.TestCase):

@@ -192,13 +192,66 @@ export default async (given: { depth: number }) => { session.send(String(given.d
         self.quire("build", program, "-o", module)
         self.assertIn(b"--depth N", self.quire("run", module, "--help").stdout)
 
-    def test_a_script_that_asks_its_host_at_once_has_no_options_and_says_so(self):
-        program = self.write("early.js", 'import { Context } from "quire";\nexport const options = {};\n'
-                             "await Context.create();\nexport default async () => {};")
-        built = self.quire("build", program)
-        self.assertEqual(built.returncode, 0)
-        self.assertIn(b"has no options for --help", built.stderr)
-        self.assertEqual(self.run_script(str(self.folder / "early.wasm")).returncode, 0)
+    def test_a_script_that_calls_its_host_while_it_loads_says_where_in_one_line(self):
+        options = 'export const options = { n: { type: "integer", default: 3, description: "How many" } };\n'
+        end = "export default async ({ n }) => { session.send(`${n}`); };"
+        for call, name in (("const model = Model.open();", "Model.open"), ("const context = await Context.create();", "Context.create"),
+                           ('session.send("x");', "session.send"), ('const answer = await fetch("http://localhost:1");', "Exchange.open")):
+            with self.subTest(call):
+                early = self.write("early.js", f'import {{ Context, Model, session }} from "quire";\n{call}\n{options}{end}')
+                built = self.quire("build", early)
+                why = (f"early.js:2: {name}() is called while the module loads, so the options cannot be read: declare them before it, or "
+                       "call it in program()\n")
+                self.assertEqual(built.returncode, 0)
+                self.assertTrue(built.stderr.decode().endswith(why), built.stderr)
+                self.assertEqual(built.stderr.count(b"\n"), 1, built.stderr)
+                helped = self.quire("run", early, "--help")
+                self.assertIn(b"early.js has no options to show: it exports none before its first call of the host", helped.stderr)
+                # Options before the call are read.
+                late = self.write("late.js", f'import {{ Context, Model, session }} from "quire";\n{options}{call}\n{end}')
+                self.assertEqual(self.quire("build", late).stderr, b"")
+                self.assertIn(b"How many (default 3)", self.quire("run", late, "--help").stdout)
+        self.assertIn(b"3", self.run_script(self.write("run.js", f'import {{ Model, session }} from "quire";\nModel.open();\n{options}{end}')).stdout)
+
+    def test_a_script_writes_to_its_log_while_it_loads(self):
+        program = self.write("logs.ts", 'console.log("loaded");\nconsole.error(new Error("e"));\n'
+                             'export const options = { n: { type: "integer", default: 3, description: "How many" } } as const;\n'
+                             "export default () => {};")
+        ran = self.run_script(program)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn(b"log: loaded", ran.stderr)
+        self.assertNotIn(b"warning", ran.stderr)
+        self.assertIn(b"How many (default 3)", self.quire("run", program, "--help").stdout)
+
+    def test_a_module_that_does_not_end_loading_has_no_options_and_says_so(self):
+        built = self.quire("build", self.write("endless.js", "while (true);\nexport const options = {};"))
+        self.assertTrue(built.stderr.decode().endswith("endless.js has no options for --help: its modules take longer than 1000 ms to load\n"),
+                        built.stderr)
+
+    def test_sources_may_begin_with_a_mark_of_byte_order_and_a_hashbang(self):
+        mark = b"\xef\xbb\xbf"
+        self.write("side.ts", mark + b"#!/usr/bin/env quire\r\nexport const side: number = 5;\r\n")
+        self.write("data.json", mark + b'{"a": 1}\r\n')
+        program = self.write("marked.js", mark + b"#!/usr/bin/env quire\r\nimport { session } from 'quire';\r\nimport { side } from './side.js';\r\n"
+                             b"import data from './data.json' with { type: 'json' };\r\nexport default () => session.send(`${side} ${data.a}`);\r\n")
+        ran = self.run_script(program)
+        self.assertEqual(ran.stdout, b"5 1", ran.stderr)
+
+    def test_errors_of_json_name_its_file_and_line(self):
+        self.write("data.json", '{\n  "a": 1,\n}\n')
+        self.fails('import data from "./data.json";\nexport default () => data;', "error: the program ended: data.json:3: SyntaxError:")
+
+    def test_imports_of_types_need_no_file(self):
+        self.write("types.d.ts", "export interface Given { a: number }")
+        program = self.write("typed.ts", 'import { session } from "quire";\nimport { type Given } from "./types";\nimport { Given as Other } from "./types.js";\n'
+                             'const given: Given & Other = { a: 1 };\nexport default () => session.send(`${given.a}`);')
+        ran = self.run_script(program)
+        self.assertEqual(ran.stdout, b"1", ran.stderr)
+
+    def test_other_files_are_refused_by_their_kind(self):
+        for name, why in (("a.tsx", "JSX"), ("a.jsx", "JSX"), ("a.cjs", "CommonJS"), ("a.cts", "CommonJS")):
+            self.fails("", why, "not supported", name=name)
+            self.fails(f'import "./{name}";', f'bad.ts:1: imports "./{name}": ', why, "not supported")
 
     def test_byte_code_runs_and_fails_as_the_source_does(self):
         # A program that a server has by name runs from byte code; one that `quire run` brings, from its source.

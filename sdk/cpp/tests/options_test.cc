@@ -146,6 +146,18 @@ TEST(OptionsTest, TheSchemaHasEachOptionOnce) {
   EXPECT_FALSE(schema.boolean("additionalProperties", true));
 }
 
+TEST(OptionsTest, ANumberCanBeRequiredAndHasNoDefaultThen) {
+  std::int32_t count = 0;
+  OptionReader in;
+  in.number("count", count, "How many", {1, 9}, Required::Yes);
+  const std::string schema = in.schema();
+  EXPECT_NE(schema.find("\"required\":[\"count\"]"), std::string::npos) << schema;
+  EXPECT_EQ(schema.find("default"), std::string::npos) << schema;
+  EXPECT_EQ(in.parse({}).error().message, "give --count: How many");
+  EXPECT_TRUE(in.parse({"--count", "3"}).ok());
+  EXPECT_EQ(count, 3);
+}
+
 TEST(OptionsTest, AProgramGetsItsOptionsOrEndsWithTheError) {
   host.reset();
   host.arguments = {"--n", "3", "hello"};

@@ -76,6 +76,8 @@ class Arguments {
     if (at < 0) {
       JS_ThrowTypeError(js_, "%s was called on %s, which is not a %s", name_, kind_of(js_, value),
                         wanted);
+    } else if (wanted == wrong_element.c_str()) {
+      JS_ThrowTypeError(js_, "%s: argument %d must be %s", name_, at + 1, wanted);
     } else {
       JS_ThrowTypeError(js_, "%s: argument %d must be %s, not %s", name_, at + 1, wanted,
                         kind_of(js_, value));
@@ -167,6 +169,7 @@ constexpr int parameter_count(R (*)(Parameters...)) {
 
 template <Name kName, auto kFunction, bool kIsMethod>
 JSValue bound(JSContext* js, JSValueConst self, int count, JSValueConst* values) {
+  Engine::of(js).note_call(kName.text);
   return call_bound(js, kFunction, Arguments(js, kName.text, self, count, values, kIsMethod));
 }
 

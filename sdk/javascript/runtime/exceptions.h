@@ -60,16 +60,24 @@ class Exceptions {
       JS_DefinePropertyValueStr(js_, made.get(), name, value,
                                 JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
     };
-    define("message", to_js(js_, error.message));
+    const std::string message = message_of(error);
+    define("message", to_js(js_, message));
     define("code", to_js(js_, abi::error_code_name(error.code)));
     define("number", JS_NewInt32(js_, static_cast<std::int32_t>(error.code)));
-    define("stack", to_js(js_, script_frames(shown_text_of(js_, stack.get()))));
+    define("stack", to_js(js_, "QuireError: " + message + "\n" +
+                                   script_frames(shown_text_of(js_, stack.get()))));
     return made;
   }
   // Throws it: for functions that QuickJS calls.
   JSValue throw_error(const Error& error) {
     return JS_Throw(js_, error_value(error, stack_here()).release());
   }
+
+  // The call of the SDK that was made last, for what follows.
+  void note_call(const char* name) { call_ = name; }
+  // From now on no call of the host is answered, because the options of the script are read.
+  void expect_refusals() { is_reading_options_ = true; }
+  bool was_refused() const { return was_refused_; }
 
   // The place in the script that threw it: "agent.ts:12"; "" if that is not known.
   std::string place_of(const Value& exception) {
@@ -123,6 +131,14 @@ class Exceptions {
 
   static constexpr std::size_t kThrownCountMax = 16;
 
+  std::string message_of(const Error& error) {
+    if (!is_reading_options_ || error.code != ErrorCode::NotSupported) return error.message;
+    was_refused_ = true;
+    return std::string(call_) +
+           "() is called while the module loads, so the options cannot be read: declare them "
+           "before it, or call it in program()";
+  }
+
   // All but a sixteenth.
   bool is_memory_used_up() const {
     const std::size_t bytes = __builtin_wasm_memory_size(0) * std::size_t{65'536};
@@ -134,6 +150,9 @@ class Exceptions {
   Value plain_error_;
   std::deque<Thrown> thrown_;
   std::size_t memory_bytes_max_ = SIZE_MAX;
+  const char* call_ = "";
+  bool is_reading_options_ = false;
+  bool was_refused_ = false;
 };
 
 }  // namespace quire::javascript

@@ -163,6 +163,21 @@ struct FromJs<Bytes> {
   }
 };
 
+// The description of a wrong element of an array, for the error of the call: "an array of token
+// ids, and tokens[0] is -1".
+inline std::string wrong_element;
+
+inline std::string shown_element(JSContext* js, JSValueConst value) {
+  constexpr std::size_t kShownBytes = 32;
+  if (JS_IsString(value)) {
+    const std::string text = text_of(js, value);
+    if (text.size() <= kShownBytes) return json_string(text);
+    return "a string of " + std::to_string(text.size()) + " bytes";
+  }
+  if (JS_IsObject(value) || JS_IsSymbol(value)) return JS_IsArray(value) ? "an array" : "an object";
+  return shown_text_of(js, value);
+}
+
 // Arrays and typed arrays of T.
 template <typename T>
 struct FromJs<std::vector<T>> {
@@ -182,7 +197,12 @@ struct FromJs<std::vector<T>> {
       T one{};
       const char* wrong = FromJs<T>::read(js, element.get(), one);
       if (wrong == kThrown) return kThrown;
-      if (wrong != nullptr) return expected();
+      if (wrong != nullptr) {
+        constexpr bool kAreTokens = std::is_same_v<T, std::uint32_t>;
+        wrong_element = std::string(expected()) + ", and " + (kAreTokens ? "tokens" : "element ") +
+                        "[" + std::to_string(i) + "] is " + shown_element(js, element.get());
+        return wrong_element.c_str();
+      }
       into.push_back(std::move(one));
     }
     return nullptr;

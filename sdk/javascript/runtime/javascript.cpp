@@ -25,6 +25,7 @@
 #include "script_options.h"
 #include "serve_calls.h"
 #include "tool_calls.h"
+#include "undeclared_options.h"
 
 namespace quire::javascript {
 namespace {
@@ -80,8 +81,9 @@ void begin() {
   define_native(engine.js(), *the_runtime);
   for (const char* name :
        {"quire:library/errors.js", "quire:library/platform.js", "quire:library/quire.js",
-        "quire:library/raw.js", "quire:library/typescript.js"}) {
-    load_sdk(*the_runtime, name);
+        "quire:library/raw.js", "quire:library/endpoint.js", "quire:library/typescript.js"}) {
+    // A build without sucrase has no typescript.js.
+    if (the_runtime->modules.source(name) != nullptr) load_sdk(*the_runtime, name);
   }
   JS_RunGC(engine.runtime());
 }
@@ -147,6 +149,19 @@ Result<Value> load_script(Runtime& runtime) {
   return runtime.engine.wait_for(promise);
 }
 
+// The options that the script declares, undefined if it declares none. Those before a call of the
+// host that was refused count.
+Result<Value> declared_options(Runtime& runtime) {
+  const Result<Value> script = load_script(runtime);
+  if (script.ok()) return script.value().member("options");
+  if (!runtime.engine.was_refused()) return script.error();
+  JSContext* js = runtime.engine.js();
+  Value declared = runtime.engine.exported_by_entry("options");
+  if (!declared.is_exception()) return declared;
+  JS_FreeValue(js, JS_GetException(js));
+  return script.error();
+}
+
 Error thrown(Engine& engine) {
   return engine.error_of(Value(engine.js(), JS_GetException(engine.js())));
 }
@@ -182,6 +197,21 @@ Result<void> serve_request(Engine& engine, Value handler, Value options) {
   return {};
 }
 
+// The function that answers requests: the export `serve`, or one for the method `fetch` of the
+// default export. Undefined: the script is not an endpoint.
+Result<Value> handler_of(Runtime& runtime, const Value& script) {
+  Value handler = script.member("serve");
+  const Value exported = script.member("default");
+  const bool has_fetch = !handler.is_function() && !exported.is_function() &&
+                         JS_IsObject(exported.get()) && exported.member("fetch").is_function();
+  if (!has_fetch) return handler;
+  JSContext* js = runtime.engine.js();
+  JSValueConst argument = exported.get();
+  Value made(js, JS_Call(js, runtime.platform.endpoint_maker.get(), JS_UNDEFINED, 1, &argument));
+  if (made.is_exception()) return thrown(runtime.engine);
+  return made;
+}
+
 // Sets the result of the program to the value that it returned, if it returned one.
 Result<void> keep_result(Engine& engine, const Value& value) {
   if (value.is_undefined()) return {};
@@ -212,15 +242,16 @@ Result<void> run_script(Runtime& runtime) {
   const Value script = TRY(load_script(runtime));
   const Value options = TRY(options_of(engine, script, words));
   const Value program = script.member("default");
-  const Value handler = script.member("serve");
+  const Value handler = TRY(handler_of(runtime, script));
   if (handler.is_function() && (!program.is_function() || serve::Request::open().ok())) {
     return serve_request(engine, handler, options);
   }
   if (program.is_function()) return run_program(engine, program, options);
   return Error{ErrorCode::InvalidArgument,
                runtime.modules.script().entry +
-                   " exports no program: export default async function program(options) { ... }, "
-                   "or export async function serve(request, response) { ... }"};
+                   " exports no program: export default async function program(options) { ... }; "
+                   "an endpoint is export async function serve(request, response) { ... }, or "
+                   "export default { fetch(request) { ... } }"};
 }
 
 // The lines of the stack that are of the script, if they are more than one.
@@ -229,6 +260,13 @@ std::string frames_of(Engine& engine, const Value& exception) {
   if (std::ranges::count(frames, '\n') < 2) return "";
   frames.pop_back();
   return frames;
+}
+
+// "top.ts:2: the message of the exception".
+std::string reason_of(Engine& engine, const Error& error) {
+  const Value exception = engine.exception_of(error);
+  const std::string place = engine.place_of(exception);
+  return (place.empty() ? "" : place + ": ") + error.message;
 }
 
 // The last error of the log is why the program ended.
@@ -289,6 +327,8 @@ std::int32_t compile() {
   return written.ok() ? 0 : static_cast<std::int32_t>(written.error().code);
 }
 
+// Null also where the script cannot be evaluated, which running it says better. If a call of the
+// host is why, the log has the reason, and the function traps.
 QUIRE_EXPORT("quire_options") const char* quire_options();
 const char* quire_options() {
   using namespace quire::javascript;
@@ -296,11 +336,15 @@ const char* quire_options() {
   static std::string schema;
   Engine& engine = the_runtime->engine;
   if (!prepare(*the_runtime).ok()) return nullptr;
-  const quire::Result<Value> script = load_script(*the_runtime);
-  if (!script.ok()) return nullptr;
-  const Value declared = script.value().member("options");
+  engine.expect_refusals();
+  const quire::Result<Value> declared = declared_options(*the_runtime);
+  if (!declared.ok() && engine.was_refused()) {
+    quire::runtime::log(quire::LogLevel::Failure, reason_of(engine, declared.error()));
+    __builtin_trap();
+  }
   ScriptOptions options;
-  if (declared.is_undefined() || options.declare(engine.js(), declared.get()) != nullptr) {
+  if (!declared.ok() || declared.value().is_undefined() ||
+      options.declare(engine.js(), declared.value().get()) != nullptr) {
     return nullptr;
   }
   schema = options.schema();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "from_js.h"
@@ -19,8 +20,9 @@ namespace quire::javascript {
 // which names it.
 class ObjectReader {
  public:
-  // `what` is the call, for errors.
-  ObjectReader(JSContext* js, JSValueConst object) : js_(js), object_(object) {
+  // `what` has the members, for errors, as in "the option n"; without it they are options.
+  ObjectReader(JSContext* js, JSValueConst object, std::string what = "")
+      : js_(js), object_(object), what_(std::move(what)) {
     if (JS_IsUndefined(object)) return;
     if (!JS_IsObject(object)) wrong_ = "an object of options";
   }
@@ -44,7 +46,8 @@ class ObjectReader {
   }
   void refuse(const char* name, const char* wanted) {
     if (wanted != kThrown) {
-      JS_ThrowTypeError(js_, "the option %s must be %s", name, wanted);
+      const std::string which = what_.empty() ? "the option " : what_ + ": ";
+      throw_with(js_, JS_NewTypeError(js_, "%s", ""), which + name + " must be " + wanted);
     }
     wrong_ = kThrown;
   }
@@ -60,8 +63,8 @@ class ObjectReader {
     for (std::uint32_t i = 0; i < count && wrong_ == nullptr; ++i) {
       const char* name = JS_AtomToCString(js_, properties[i].atom);
       if (name != nullptr && !knows(name)) {
-        throw_with(js_, JS_NewTypeError(js_, "%s", ""),
-                   "there is no option " + std::string(name) + "; there are: " + listed());
+        const std::string which = what_.empty() ? "there is no option " : what_ + " has no member ";
+        throw_with(js_, JS_NewTypeError(js_, "%s", ""), which + name + "; there are: " + listed());
         wrong_ = kThrown;
       }
       JS_FreeCString(js_, name);
@@ -85,6 +88,7 @@ class ObjectReader {
 
   JSContext* js_;
   JSValueConst object_;
+  const std::string what_;
   std::vector<const char*> names_;
   const char* wrong_ = nullptr;
 };

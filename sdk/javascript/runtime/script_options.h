@@ -9,10 +9,12 @@
 //   };
 //
 // Types are string, integer, number, boolean, strings and generation. A script that declares none
-// gets what its command line says: --name VALUE, --flag, and `words`, the words of no option.
+// gets what its command line says (undeclared_options.h).
 //
-// Errors   a declaration that cannot be used is a TypeError; the command line is as OptionReader
-// says.
+// Errors   a declaration that cannot be used is a TypeError: a member that its type does not have,
+//          a default that is not of the type or out of range, a name that is there twice. Errors of
+//          the command line are those of OptionReader.
+#include <algorithm>
 #include <list>
 #include <memory>
 #include <string>
@@ -20,6 +22,7 @@
 
 #include "bind.h"
 #include "generate_options.h"
+#include "option_names.h"
 
 namespace quire::javascript {
 
@@ -29,7 +32,10 @@ class ScriptOptions {
   const char* declare(JSContext* js, JSValueConst declared) {
     JSPropertyEnum* properties = nullptr;
     std::uint32_t count = 0;
-    if (!JS_IsObject(declared)) return wrong(js, "options", "must be an object");
+    if (!JS_IsObject(declared) || JS_IsArray(declared) || JS_IsFunction(js, declared)) {
+      JS_ThrowTypeError(js, "options must be an object with a member for each option");
+      return kThrown;
+    }
     if (JS_GetOwnPropertyNames(js, &properties, &count, declared,
                                JS_GPN_STRING_MASK | JS_GPN_ENUM_ONLY) < 0) {
       return kThrown;
@@ -57,7 +63,7 @@ class ScriptOptions {
       if (each.type == "number") out.set(name, each.real);
       if (each.type == "boolean") out.set(name, each.flag);
       if (each.type == "strings") out.set(name, each.texts);
-      if (each.type == "generation") out.put(name, generation(js, each.generate));
+      if (each.type == "generation") out.put(name, generation(js, each));
     }
     return out.take();
   }
@@ -66,6 +72,7 @@ class ScriptOptions {
   struct Held {
     std::string member;  // As the script calls it,
     std::string option;  // as the command line does,
+    std::string what;    // and as errors do: "the option maxTokens".
     std::string type, description;
     std::optional<std::string> text;
     std::int64_t whole = 0;
@@ -73,147 +80,170 @@ class ScriptOptions {
     bool flag = false;
     std::vector<std::string> texts;
     GenerateOptions generate;
+    Value generate_default;
   };
 
-  static const char* wrong(JSContext* js, const std::string& name, const char* why) {
-    JS_ThrowTypeError(js, "the option %s %s", name.c_str(), why);
+  static const char* wrong(JSContext* js, const Held& held, const std::string& why) {
+    throw_with(js, JS_NewTypeError(js, "%s", ""), held.what + " " + why);
     return kThrown;
-  }
-
-  // "maxTokens" is --max-tokens.
-  static std::string dashed(const std::string& name) {
-    std::string out;
-    for (const char each : name) {
-      if (each >= 'A' && each <= 'Z') {
-        out += '-';
-        out += static_cast<char>(each + ('a' - 'A'));
-      } else {
-        out += each == '_' ? '-' : each;
-      }
-    }
-    return out;
   }
 
   const char* declare_one(JSContext* js, const std::string& name, const Value& option) {
     Held& held = held_.emplace_back();
     held.member = name;
     held.option = dashed(name);
-    for (const Held& each : held_) {
-      if (&each != &held && each.option == held.option) return wrong(js, name, "is there twice");
-    }
-    ObjectReader in(js, option.get());
-    bool required = false;
-    bool takes_words = false;
-    in.read("type", held.type).read("description", held.description);
-    in.read("required", required).read("words", takes_words);
-    const char* failed = add(js, in, held, required ? Required::Yes : Required::No, takes_words);
+    held.what = "the option " + name;
+    if (!JS_IsObject(option.get())) return wrong(js, held, "must be an object with a type");
+    ObjectReader in(js, option.get(), held.what);
+    in.read("type", held.type);
+    const char* failed =
+        held.type == "generation" ? add_generation(js, in, held) : add_named(js, in, held);
     return failed != nullptr ? failed : in.finish();
   }
 
-  const char* add(JSContext* js, ObjectReader& in, Held& held, Required required,
-                  bool takes_words) {
-    const char* name = held.option.c_str();
-    const char* meaning = held.description.c_str();
-    Range<std::int64_t> whole = {-kWholeMax, kWholeMax};
-    Range<double> real;
-    if (held.type == "string") {
-      in.read("default", held.text);
-      if (takes_words) {
-        if (!held.text) held.text.emplace();
-        reader_.words(name, *held.text, meaning, required);
-      } else if (held.text) {
-        reader_.text(name, *held.text, meaning, required);
-      } else {
-        reader_.text(name, held.text, meaning, required);
+  // Whether another option has that name on the command line.
+  const char* check_name(JSContext* js, const Held& held) {
+    if (!may_be_option(held.option)) {
+      return wrong(js, held,
+                   "must have a name of letters, digits and _, that begins with a small "
+                   "letter");
+    }
+    for (const Held& each : held_) {
+      if (&each == &held) continue;
+      const bool is_taken = each.option == held.option ||
+                            (each.type == "generation" && is_of_generation(held.option));
+      if (is_taken) {
+        return wrong(js, held, "is there twice: " + each.member + " has --" + held.option + " too");
       }
-    } else if (held.type == "integer") {
-      in.read("default", held.whole).read("minimum", whole.min).read("maximum", whole.max);
-      reader_.number(name, held.whole, meaning, whole);
-    } else if (held.type == "number") {
-      in.read("default", held.real).read("minimum", real.min).read("maximum", real.max);
-      reader_.number(name, held.real, meaning, real);
-    } else if (held.type == "boolean") {
-      in.read("default", held.flag);
-      reader_.flag(name, held.flag, meaning);
-    } else if (held.type == "strings") {
-      in.read("default", held.texts);
-      reader_.texts(name, held.texts, meaning, required);
-    } else if (held.type == "generation") {
-      return add_generation(js, in, held);
-    } else {
-      return wrong(js, held.member,
-                   "must have a type: \"string\", \"integer\", \"number\", \"boolean\", "
-                   "\"strings\" or \"generation\"");
     }
     return nullptr;
+  }
+
+  const char* add_named(JSContext* js, ObjectReader& in, Held& held) {
+    in.read("description", held.description);
+    if (const char* failed = check_name(js, held)) return failed;
+    if (held.type == "string") return add_string(js, in, held);
+    if (held.type == "integer") {
+      return add_number(js, in, held, held.whole, Range<std::int64_t>{-kWholeMax, kWholeMax});
+    }
+    if (held.type == "number") return add_number(js, in, held, held.real, Range<double>{});
+    if (held.type == "boolean") {
+      in.read("default", held.flag);
+      reader_.flag(held.option.c_str(), held.flag, held.description.c_str());
+      return nullptr;
+    }
+    if (held.type == "strings") {
+      const Required required = read_required(in);
+      in.read("default", held.texts);
+      reader_.texts(held.option.c_str(), held.texts, held.description.c_str(), required);
+      return check_default(js, in, held, required);
+    }
+    return wrong(js, held,
+                 "must have a type: \"string\", \"integer\", \"number\", \"boolean\", "
+                 "\"strings\" or \"generation\"");
+  }
+
+  static Required read_required(ObjectReader& in) {
+    bool required = false;
+    in.read("required", required);
+    return required ? Required::Yes : Required::No;
+  }
+  static const char* check_default(JSContext* js, ObjectReader& in, const Held& held,
+                                   Required required) {
+    if (required == Required::No || !in.has("default")) return nullptr;
+    return wrong(js, held, "is required, so that its default is never used");
+  }
+
+  const char* add_string(JSContext* js, ObjectReader& in, Held& held) {
+    const char* name = held.option.c_str();
+    const char* meaning = held.description.c_str();
+    const Required required = read_required(in);
+    bool takes_words = false;
+    in.read("words", takes_words).read("default", held.text);
+    if (takes_words) {
+      if (words_of_ != nullptr) {
+        return wrong(js, held, "cannot take the words: " + words_of_->member + " takes them");
+      }
+      words_of_ = &held;
+      if (!held.text) held.text.emplace();
+      reader_.words(name, *held.text, meaning, required);
+    } else if (held.text) {
+      reader_.text(name, *held.text, meaning, required);
+    } else {
+      reader_.text(name, held.text, meaning, required);
+    }
+    return check_default(js, in, held, required);
+  }
+
+  template <typename T>
+  const char* add_number(JSContext* js, ObjectReader& in, Held& held, T& into, Range<T> range) {
+    const Required required = read_required(in);
+    in.read("minimum", range.min).read("maximum", range.max).read("default", into);
+    if (range.min > range.max) return wrong(js, held, "has a minimum over its maximum");
+    const bool has_default = in.has("default");
+    if (has_default && (into < range.min || into > range.max)) {
+      return wrong(js, held,
+                   "has a default of " + json_number(into) + ", which is not from " +
+                       json_number(range.min) + " to " + json_number(range.max));
+    }
+    if (!has_default && required == Required::No) into = std::clamp(T{}, range.min, range.max);
+    reader_.number(held.option.c_str(), into, held.description.c_str(), range, required);
+    return check_default(js, in, held, required);
   }
 
   const char* add_generation(JSContext* js, ObjectReader& in, Held& held) {
     for (const Held& each : held_) {
       if (&each != &held && each.type == "generation") {
-        return wrong(js, held.member, "is a second generation: one at most");
+        return wrong(js, held, "is a second generation: one at most");
+      }
+      if (&each != &held && is_of_generation(each.option)) {
+        return wrong(js, held, "has --" + each.option + ", and so has the option " + each.member);
       }
     }
     GenerateArguments arguments;
-    const Value given = in.member("default");
-    const char* failed = read_generate(js, given.get(), JS_UNDEFINED, arguments);
+    held.generate_default = in.member("default");
+    const char* failed = read_generate(js, held.generate_default.get(), JS_UNDEFINED, arguments);
     if (failed == kThrown) return kThrown;
-    if (failed != nullptr) return wrong(js, held.member, "has a default that is not an object");
+    if (failed != nullptr) return wrong(js, held, "has a default that is not an object");
     held.generate = std::move(arguments.options);
     reader_.generation(held.generate);
     return nullptr;
   }
 
-  static JSValue generation(JSContext* js, const GenerateOptions& options) {
-    return ObjectMaker(js)
-        .set("maxTokens", options.max_tokens)
-        .set("temperature", options.temperature)
-        .set("topK", options.top_k)
-        .set("topP", options.top_p)
-        .set("minP", options.min_p)
-        .set("seed", options.seed)
-        .set("stop", options.stop)
-        .set("ignoreStopTokens", options.ignore_stop_tokens)
-        .take();
+  // The members that a command line can set, and the others of the default.
+  static JSValue generation(JSContext* js, const Held& held) {
+    const GenerateOptions& options = held.generate;
+    const Value made(js, ObjectMaker(js)
+                             .set("maxTokens", options.max_tokens)
+                             .set("temperature", options.temperature)
+                             .set("topK", options.top_k)
+                             .set("topP", options.top_p)
+                             .set("minP", options.min_p)
+                             .set("seed", options.seed)
+                             .set("stop", options.stop)
+                             .set("ignoreStopTokens", options.ignore_stop_tokens)
+                             .take());
+    const JSValueConst given = held.generate_default.get();
+    JSPropertyEnum* properties = nullptr;
+    std::uint32_t count = 0;
+    if (JS_IsObject(given) && JS_GetOwnPropertyNames(js, &properties, &count, given,
+                                                     JS_GPN_STRING_MASK | JS_GPN_ENUM_ONLY) < 0) {
+      return JS_EXCEPTION;
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const JSAtom name = properties[i].atom;
+      if (JS_GetOwnProperty(js, nullptr, made.get(), name) != 0) continue;
+      JS_DefinePropertyValue(js, made.get(), name, JS_GetProperty(js, given, name), JS_PROP_C_W_E);
+    }
+    JS_FreePropertyEnum(js, properties, count);
+    return JS_DupValue(js, made.get());
   }
 
   static constexpr std::int64_t kWholeMax = (std::int64_t{1} << 53) - 1;
 
   std::list<Held> held_;  // The reader refers to them.
+  const Held* words_of_ = nullptr;
   OptionReader reader_;
 };
-
-// The options of a command line if the script declares none.
-inline JSValue undeclared_options(JSContext* js, const std::vector<std::string>& words) {
-  ObjectMaker out(js);
-  std::vector<std::string> loose;
-  bool options_ended = false;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (options_ended || !word.starts_with("--")) {
-      loose.push_back(word);
-      continue;
-    }
-    if (word == "--") {
-      options_ended = true;
-      continue;
-    }
-    const std::size_t equals = std::min(word.find('='), word.size());
-    std::string name;
-    for (std::size_t at = 2; at < equals; ++at) {
-      const bool is_dash = word[at] == '-' && at + 1 < equals;
-      const char each = is_dash ? word[++at] : word[at];
-      name += is_dash && each >= 'a' && each <= 'z' ? static_cast<char>(each - 'a' + 'A') : each;
-    }
-    if (equals < word.size()) {
-      out.set(name.c_str(), word.substr(equals + 1));
-    } else if (i + 1 < words.size() && !words[i + 1].starts_with("--")) {
-      out.set(name.c_str(), words[++i]);
-    } else {
-      out.set(name.c_str(), true);
-    }
-  }
-  return out.set("words", loose).take();
-}
 
 }  // namespace quire::javascript

@@ -24,7 +24,7 @@ Result<void> check_closed(wasmtime_error_t* raw_error, wasm_trap_t* raw_trap) {
   const WasmError error(raw_error);
   const WasmTrap trap(raw_trap);
   if (error != nullptr) return Error(ErrorCode::InvalidArgument, message_of(error.get()));
-  if (trap != nullptr) return Error(ErrorCode::InvalidArgument, message_of(trap.get()));
+  if (trap != nullptr) return Error(ErrorCode::InvalidArgument, cause_of(trap.get()));
   return {};
 }
 

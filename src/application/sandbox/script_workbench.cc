@@ -21,10 +21,16 @@ constexpr std::uint64_t kByteCodeBytesMax = std::uint64_t{16} << 20;
 constexpr std::int64_t kScriptMemoryBytesMax = 128 << 20;
 constexpr std::int64_t kScriptTableElementCountMax = 20'000;
 
-// The input of a call, and the byte code that it made.
+constexpr std::string_view kHostModules = "quire:";
+constexpr std::int32_t kLogLevelFailure = 3;
+constexpr std::string_view kNoHost =
+    "calls are not answered while the options of a script are read";
+
+// The input of a call, and what it made.
 struct WorkPiece {
   std::string_view script;
   std::string byte_code;
+  std::string failure;  // The last error that the runtime logged.
 };
 
 // A host call that the workbench answers itself.
@@ -82,6 +88,28 @@ bool answer_wasi_time(WorkPiece&, GuestMemory memory, RawValue* values) {
   return true;
 }
 
+// A script may write lines while its modules load. They are for its clients, so they are dropped
+// here.
+bool answer_log(WorkPiece& piece, GuestMemory memory, RawValue* values) {
+  const auto text =
+      guest_range(memory, values[1].as<std::uint32_t>(), values[2].as<std::uint32_t>());
+  if (!text) return false;
+  if (values[0].as<std::int32_t>() == kLogLevelFailure) {
+    piece.failure.assign(reinterpret_cast<const char*>(text->data()), text->size());
+  }
+  values[0].set(std::int32_t{0});
+  return true;
+}
+
+bool answer_last_error(WorkPiece&, GuestMemory memory, RawValue* values) {
+  const auto bytes = std::min<std::uint32_t>(values[1].as<std::uint32_t>(), kNoHost.size());
+  const auto into = guest_range(memory, values[0].as<std::uint32_t>(), bytes);
+  if (!into) return false;
+  if (bytes > 0) std::memcpy(into->data(), kNoHost.data(), bytes);
+  values[0].set(static_cast<std::int32_t>(kNoHost.size()));
+  return true;
+}
+
 bool answer_put(WorkPiece& piece, GuestMemory memory, RawValue* values) {
   const auto bytes = values[1].as<std::uint32_t>();
   const auto from = guest_range(memory, values[0].as<std::uint32_t>(), bytes);
@@ -99,6 +127,8 @@ constexpr WorkbenchCall kWorkbenchCalls[] = {
     {"quire:core/runtime@1", "random", "ii>i", &answer_random},
     {"quire:core/runtime@1", "limits", "ii>i", &answer_zero},
     {"quire:core/runtime@1", "clock-now", ">I", &answer_zero},
+    {"quire:core/runtime@1", "log", "iii>i", &answer_log},
+    {"quire:core/runtime@1", "last-error", "ii>i", &answer_last_error},
     {"wasi_snapshot_preview1", "clock_time_get", "iIi>i", &answer_wasi_time},
 };
 
@@ -125,12 +155,31 @@ wasm_trap_t* answer_call(void* data, wasmtime_caller_t* caller, wasmtime_val_raw
   return wasmtime_trap_new(kMessage, sizeof kMessage - 1);
 }
 
+// Every other call of the host fails, as a call of a host can.
+template <typename T>
+wasm_trap_t* refuse_call(void*, wasmtime_caller_t*, wasmtime_val_raw_t* values,
+                         std::size_t) noexcept {
+  reinterpret_cast<RawValue*>(values)[0].set(-static_cast<T>(ErrorCode::NotSupported));
+  return nullptr;
+}
+
+std::string trap_text(const wasm_trap_t* trap) {
+  wasmtime_trap_code_t code = 0;
+  const bool is_late = wasmtime_trap_code(trap, &code) && code == WASMTIME_TRAP_CODE_INTERRUPT;
+  if (!is_late) return cause_of(trap);
+  return "its modules take longer than " + std::to_string(kWorkbenchMs) + " ms to load";
+}
+
 Result<void> check_work(wasmtime_error_t* raw_error, wasm_trap_t* raw_trap) {
   const WasmError error(raw_error);
   const WasmTrap trap(raw_trap);
   if (error != nullptr) return Error(ErrorCode::InvalidArgument, message_of(error.get()));
-  if (trap != nullptr) return Error(ErrorCode::InvalidArgument, message_of(trap.get()));
+  if (trap != nullptr) return Error(ErrorCode::InvalidArgument, trap_text(trap.get()));
   return {};
+}
+
+std::string_view text_of(const wasm_name_t* name) {
+  return {name->data, name->size};
 }
 
 Result<WasmModule> runtime_module(wasm_engine_t* engine, const ScriptRuntime& runtime) {
@@ -160,6 +209,7 @@ class WorkbenchInstance {
   // such function.
   Result<std::optional<std::uint32_t>> call(const wasmtime_module_t* module, const char* name) {
     TRY(define_calls());
+    TRY(refuse_other_calls(module));
     TRY(check_work(wasmtime_linker_define_unknown_imports_as_traps(
                        linker_.get(), const_cast<wasmtime_module_t*>(module)),
                    nullptr));
@@ -214,6 +264,34 @@ class WorkbenchInstance {
     return {};
   }
 
+  Result<void> refuse_other_calls(const wasmtime_module_t* module) {
+    wasm_importtype_vec_t imports;
+    wasmtime_module_imports(module, &imports);
+    Result<void> defined;
+    for (std::size_t i = 0; i < imports.size && defined.ok(); ++i) {
+      defined = refuse_import(*imports.data[i]);
+    }
+    wasm_importtype_vec_delete(&imports);
+    return defined;
+  }
+  Result<void> refuse_import(const wasm_importtype_t& import) {
+    const std::string_view from = text_of(wasm_importtype_module(&import));
+    const std::string_view name = text_of(wasm_importtype_name(&import));
+    const wasm_functype_t* type = wasm_externtype_as_functype_const(wasm_importtype_type(&import));
+    if (type == nullptr || !from.starts_with(kHostModules)) return {};
+    const bool is_answered = std::ranges::any_of(kWorkbenchCalls, [&](const WorkbenchCall& each) {
+      return from == each.module && name == each.name;
+    });
+    const wasm_valtype_vec_t* results = wasm_functype_results(type);
+    if (is_answered || results->size != 1) return {};
+    const bool is_wide = wasm_valtype_kind(results->data[0]) == WASM_I64;
+    return check_work(
+        wasmtime_linker_define_func_unchecked(
+            linker_.get(), from.data(), from.size(), name.data(), name.size(), type,
+            is_wide ? &refuse_call<std::int64_t> : &refuse_call<std::int32_t>, nullptr, nullptr),
+        nullptr);
+  }
+
   CallEnvironment environments_[std::size(kWorkbenchCalls)];
   WasmStore store_;
   wasmtime_context_t* context_;
@@ -229,14 +307,17 @@ class WasmtimeWorkbench final : public ScriptWorkbench {
         ticker_([this] { wasmtime_engine_increment_epoch(engine_.get()); }) {}
 
   Result<std::optional<std::string>> options(std::string_view script) override {
-    WorkPiece piece{script, {}};
+    WorkPiece piece{script, {}, {}};
     WorkbenchInstance instance(engine_.get(), piece);
-    const std::optional<std::uint32_t> address = TRY(call(instance, kOptionsFunction));
-    return instance.text_at(address.value_or(0));
+    Result<std::optional<std::uint32_t>> address = call(instance, kOptionsFunction);
+    if (address.ok()) return instance.text_at(address.value().value_or(0));
+    // A runtime logs why before it traps.
+    if (!piece.failure.empty()) return Error(ErrorCode::InvalidArgument, piece.failure);
+    return std::move(address).take_error();
   }
 
   Result<std::string> byte_code(std::string_view script) override {
-    WorkPiece piece{script, {}};
+    WorkPiece piece{script, {}, {}};
     WorkbenchInstance instance(engine_.get(), piece);
     const std::optional<std::uint32_t> code = TRY(call(instance, kCompileFunction));
     return code == 0 ? std::move(piece.byte_code) : std::string();

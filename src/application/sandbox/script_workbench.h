@@ -1,15 +1,15 @@
 #pragma once
 // ScriptWorkbench calls functions of a runtime that read a script and do not run it as a program:
 // which options it declares, and what its byte code is. Each call has a fresh instance without a
-// host. It has no arguments, its clock stands at 0, random bytes are 0, and every other call traps.
+// host. Its clock stands at 0, random bytes are 0, its log is dropped, and every other call of the
+// host fails with NotSupported.
 //
 // Owns     an engine beside the pool of instances, the code of the runtime, and a thread that
-// counts the time while a
-//          call runs.
+//          counts the time while a call runs.
 // Thread   one at a time.
-// Errors   InvalidArgument where the script or its runtime calls the host, traps or takes longer
-// than kWorkbenchMs;
-//          those of reading the runtime; NotSupported in a build without Wasm.
+// Errors   InvalidArgument with the last error that the runtime logged before it trapped, or where
+//          it takes longer than kWorkbenchMs; those of reading the runtime; NotSupported in a build
+//          without Wasm.
 #include <cstdint>
 #include <memory>
 #include <optional>

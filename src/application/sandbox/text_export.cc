@@ -14,6 +14,14 @@ Error failed(std::string why) {
   return Error(ErrorCode::InvalidArgument, std::move(why));
 }
 
+// The import that a trap names, as "unknown import: `module::name` has not been defined" does.
+std::string called_import(std::string_view trap) {
+  const std::size_t begin = trap.find("unknown import: `");
+  const std::size_t name = begin == std::string_view::npos ? begin : trap.find('`', begin) + 1;
+  const std::size_t end = name == std::string_view::npos ? name : trap.find('`', name);
+  return end == std::string_view::npos ? "" : std::string(trap.substr(name, end - name));
+}
+
 class TextExport {
  public:
   explicit TextExport(const TextExportLimits& limits)
@@ -28,14 +36,22 @@ class TextExport {
     if (!function) return std::optional<std::string>();
     TRY(check_type(function->of.func, name));
     if (const auto initialize = instance_.find("_initialize", WASMTIME_EXTERN_FUNC)) {
-      TRY(instance_.call(initialize->of.func));
+      TRY(call(initialize->of.func, {}));
     }
     wasmtime_val_t address{};
-    TRY(instance_.call(function->of.func, {&address, 1}));
+    TRY(call(function->of.func, {&address, 1}));
     return text_at(static_cast<std::uint32_t>(address.of.i32), name);
   }
 
  private:
+  Result<void> call(const wasmtime_func_t& function, std::span<wasmtime_val_t> results) {
+    Result<void> called = instance_.call(function, results);
+    const std::string import = called.ok() ? "" : called_import(called.error().message());
+    if (import.empty()) return called;
+    return failed("the program calls " + import +
+                  " before it declares them; it can do that in the function that it runs");
+  }
+
   Result<void> check_type(const wasmtime_func_t& function, const std::string& name) {
     const WasmFunctionType type(wasmtime_func_type(instance_.context(), &function));
     const wasm_valtype_vec_t* results = wasm_functype_results(type.get());

@@ -3,8 +3,10 @@
 #include <wasm.h>
 #include <wasmtime.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/utf8.h"
 
@@ -48,6 +50,20 @@ inline std::string message_of(const wasm_trap_t* trap) {
   wasm_name_t name{};
   wasm_trap_message(trap, &name);
   return take_text(name);
+}
+
+// Why code trapped, in one line: the message without the functions that ran.
+inline std::string cause_of(const wasm_trap_t* trap) {
+  std::string text = message_of(trap);
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\0' || text.back() == ' ')) {
+    text.pop_back();
+  }
+  text.erase(0, text.rfind('\n') + 1);
+  text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
+  constexpr std::string_view kTrap = "wasm trap: ";
+  const std::size_t trap_at = text.find(kTrap);
+  if (trap_at != std::string::npos) text.erase(0, trap_at + kTrap.size());
+  return text;
 }
 
 }  // namespace quire::sandbox

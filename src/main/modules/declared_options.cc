@@ -88,7 +88,9 @@ bool is_telling(const std::string& limit) {
                                            "2147483647",
                                            "-2147483648",
                                            "9223372036854775807",
-                                           "-9223372036854775808"};
+                                           "-9223372036854775808",
+                                           "9007199254740991",
+                                           "-9007199254740991"};
   return !limit.empty() &&
          std::find(std::begin(kOfTypes), std::end(kOfTypes), limit) == std::end(kOfTypes);
 }

@@ -81,10 +81,10 @@ class OptionReader {
   template <typename T>
     requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
   void number(const char* name, T& into, const char* meaning,
-              std::type_identity_t<Range<T>> range = {}) {
+              std::type_identity_t<Range<T>> range = {}, Required required = Required::No) {
     constexpr bool kIsWhole = std::is_integral_v<T>;
-    Option& option = add(name, kIsWhole ? Kind::Whole : Kind::Real, meaning, Required::No, &into,
-                         &set_number<T>);
+    Option& option =
+        add(name, kIsWhole ? Kind::Whole : Kind::Real, meaning, required, &into, &set_number<T>);
     option.otherwise = json_number(into);
     option.min = static_cast<double>(range.min);
     option.max = static_cast<double>(range.max);

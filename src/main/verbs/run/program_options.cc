@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "main/modules/declared_options.h"
 #include "main/verbs/make/program_files.h"
+#include "main/verbs/make/script_program.h"
 #include "main/verbs/shared/output.h"
 
 namespace quire {
@@ -54,6 +55,13 @@ int show_program_options(const cli::RunOptions& run) {
   }
   const Result<std::optional<DeclaredOptions>> options = read_options(file);
   if (!options.ok()) return fail_program(options.error());
+  if (!options.value() && is_script_source(run.source)) {
+    return fail(
+        cli::ExitCode::Failed,
+        name +
+            " has no options to show: it exports none before its first call of the host, as "
+            "export const options = { n: { type: \"integer\", default: 4 } } does");
+  }
   if (!options.value()) {
     return fail(cli::ExitCode::Failed,
                 name + " does not say which options it has: its module has no section " +
