@@ -1,6 +1,6 @@
 // agent_react: thinks, acts and reads what it observes, step by step, until it can answer. A grammar
 // gives each step its form, so no model writes an action that cannot be read.
-import { Context, session, type GenerateOptions } from "quire";
+import { Context, session, type OptionsOf } from "quire";
 
 export const options = {
   prompt: {
@@ -63,7 +63,7 @@ function observed(expression: string): string {
   return `error: ${expression} is not an expression of numbers, + - * / and brackets`;
 }
 
-export default async function program({ prompt, generate }: { prompt: string; generate: GenerateOptions }) {
+export default async function program({ prompt, generate }: OptionsOf<typeof options>) {
   const context = await Context.create();
   example.forEach((content, i) => context.add(i % 2 === 0 ? "user" : "assistant", content));
   context.user(prompt);

@@ -1,5 +1,5 @@
 // text_completion: goes on with a text, or answers it.
-import { Context, session, type GenerateOptions } from "quire";
+import { Context, session, type OptionsOf } from "quire";
 
 export const options = {
   prompt: { type: "string", default: "The sky is blue because", description: "The text", words: true },
@@ -8,14 +8,7 @@ export const options = {
   generate: { type: "generation" },
 } as const;
 
-interface Options {
-  prompt: string;
-  system: string;
-  chat: boolean;
-  generate: GenerateOptions;
-}
-
-export default async function program({ prompt, system, chat, generate }: Options) {
+export default async function program({ prompt, system, chat, generate }: OptionsOf<typeof options>) {
   const context = await Context.create();
   if (chat) {
     if (system !== "") context.system(system);

@@ -1,5 +1,5 @@
 // tree_of_thought: works towards an answer in steps, of which the most promising are followed.
-import { Context, session, type GenerateOptions } from "quire";
+import { Context, session, type OptionsOf } from "quire";
 
 export const options = {
   prompt: {
@@ -15,14 +15,7 @@ export const options = {
   step: { type: "generation", default: { temperature: 0.8, maxTokens: 48 } },
 } as const;
 
-interface Options {
-  prompt: string;
-  depth: number;
-  width: number;
-  keep: number;
-  answerTokens: number;
-  step: GenerateOptions & { seed: number };
-}
+type Given = OptionsOf<typeof options>;
 
 interface Thought {
   context: Context;
@@ -38,7 +31,7 @@ async function judged(context: Context): Promise<Thought> {
 }
 
 // All ways to take the next step, computed and judged side by side.
-async function grow(thoughts: Thought[], { width, keep, step }: Options): Promise<Thought[]> {
+async function grow(thoughts: Thought[], { width, keep, step }: Given): Promise<Thought[]> {
   const proposals = await Promise.all(thoughts.map(({ context }) => {
     context.user("Take the next step, in one sentence.");
     return context.sample(width, step);
@@ -47,15 +40,15 @@ async function grow(thoughts: Thought[], { width, keep, step }: Options): Promis
   return grown.sort((left, right) => right.promise - left.promise).slice(0, keep);
 }
 
-export default async function program(options: Options) {
-  const { prompt, depth, width, answerTokens, step } = options;
+export default async function program(given: Given) {
+  const { prompt, depth, width, answerTokens, step } = given;
   const root = await Context.create();
   root.system(`Work towards an answer to: ${prompt}`);
   let thoughts: Thought[] = [{ context: root, promise: 0 }];
   for (let i = 0; i < depth; i += 1) {
     // The next step draws other numbers.
-    const seeded = { ...step, seed: step.seed + i * width };
-    thoughts = await grow(thoughts, { ...options, step: seeded });
+    const seeded = { ...step, seed: Number(step.seed) + i * width };
+    thoughts = await grow(thoughts, { ...given, step: seeded });
   }
   const best = thoughts[0]!.context;
   best.user("Now give the final answer.");

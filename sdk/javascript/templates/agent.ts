@@ -2,7 +2,7 @@
 //
 // The pages come from outside: `quire run` must allow the host (--allow-http). If a page cannot be
 // fetched, the model reads the error. Small models hardly call tools: give --model one of 1B or more.
-import { Context, Tools, http, runtime, session, type GenerateOptions, type Tool } from "quire";
+import { Context, Tools, http, runtime, session, type OptionsOf, type Tool } from "quire";
 
 export const options = {
   question: {
@@ -25,11 +25,7 @@ const fetcher: Tool<{ url: string }> = {
   },
 };
 
-export default async function program({ question, turns, generate }: {
-  question: string;
-  turns: number;
-  generate: GenerateOptions;
-}) {
+export default async function program({ question, turns, generate }: OptionsOf<typeof options>) {
   const context = await Context.create();
   context.system("Fetch the pages that you need. Then answer in one or two sentences.");
   const tools = await Tools.offer(context, [fetcher], { roundsMax: turns, resultBytesMax: 4000 });

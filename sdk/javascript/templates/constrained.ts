@@ -2,7 +2,7 @@
 //
 // Under a grammar the model draws only tokens with which the answer can still become one of its
 // texts. `regex` and `lark` take other notations.
-import { Context, session, type GenerateOptions } from "quire";
+import { Context, session, type OptionsOf } from "quire";
 
 const schema = {
   type: "object",
@@ -25,7 +25,7 @@ export const options = {
   generate: { type: "generation", default: { maxTokens: 200 } },
 } as const;
 
-export default async function program({ text, generate }: { text: string; generate: GenerateOptions }) {
+export default async function program({ text, generate }: OptionsOf<typeof options>) {
   const context = await Context.create();
   context.system("Answer with one JSON object: the name, the age and the trade of the person.");
   context.user(text);

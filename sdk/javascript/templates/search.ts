@@ -2,7 +2,7 @@
 //
 // The question is computed once: each answer is a fork that shares its pages, and each verdict is a
 // fork of an answer.
-import { Context, runtime, session, type Branch, type GenerateOptions } from "quire";
+import { Context, runtime, session, type Branch, type OptionsOf } from "quire";
 
 export const options = {
   prompt: {
@@ -23,11 +23,7 @@ async function judged({ context, answer }: Branch) {
   return { score, text: answer.text };
 }
 
-export default async function program({ prompt, n, generate }: {
-  prompt: string;
-  n: number;
-  generate: GenerateOptions;
-}) {
+export default async function program({ prompt, n, generate }: OptionsOf<typeof options>) {
   const question = await Context.create();
   question.user(prompt);
   const answers = await question.sample(n, generate);
