@@ -52,9 +52,8 @@ struct RemoteService::Upload {
   service::Then<service::Done> then;
 };
 
-RemoteService::RemoteService(std::unique_ptr<ServerClient> client,
-                             std::function<void(std::uint64_t)> on_shutdown)
-    : client_(std::move(client)), on_shutdown_(std::move(on_shutdown)) {}
+RemoteService::RemoteService(std::unique_ptr<ServerClient> client, Notices notices)
+    : client_(std::move(client)), notices_(std::move(notices)) {}
 
 void RemoteService::ask(wire::RequestBody body, Answered answered) {
   asked_.emplace(client_->send(std::move(body)), std::move(answered));
@@ -102,14 +101,41 @@ void RemoteService::upload_next(std::shared_ptr<Upload> upload) {
 
 void RemoteService::launch(service::Launch launch, service::Listener& listener,
                            service::Then<InstanceId> then) {
-  ask(std::move(launch), [this, &listener, then = std::move(then)](wire::ReplyBody reply) {
+  ask_for_instance(std::move(launch), "launch", &listener, [then = std::move(then)](auto reply) {
     if (auto* failure = std::get_if<service::Failure>(&reply)) return then(std::move(*failure));
-    const auto* launched = std::get_if<wire::InstanceReply>(&reply);
-    if (launched == nullptr) return then(unexpected("launch"));
-    const InstanceId instance{launched->instance};
-    listeners_.emplace(instance, &listener);
-    then(instance);
+    then(InstanceId{std::get<wire::InstanceReply>(reply).instance});
   });
+}
+
+void RemoteService::start(service::Launch launch, service::Then<wire::InstanceReply> then) {
+  launch.attached = false;
+  ask_for_instance(std::move(launch), "launch", nullptr, std::move(then));
+}
+
+void RemoteService::attach(wire::Attach attach, service::Listener& listener,
+                           service::Then<wire::InstanceReply> then) {
+  ask_for_instance(std::move(attach), "attach", &listener, std::move(then));
+}
+
+// The reply comes before any event of the instance. Without a listener there is none.
+void RemoteService::ask_for_instance(wire::RequestBody body, const char* verb,
+                                     service::Listener* listener,
+                                     service::Then<wire::InstanceReply> then) {
+  ask(std::move(body), [this, verb, listener, then = std::move(then)](wire::ReplyBody reply) {
+    if (auto* failure = std::get_if<service::Failure>(&reply)) return then(std::move(*failure));
+    auto* instance = std::get_if<wire::InstanceReply>(&reply);
+    if (instance == nullptr) return then(unexpected(verb));
+    if (listener != nullptr) listeners_.emplace(InstanceId{instance->instance}, listener);
+    then(std::move(*instance));
+  });
+}
+
+void RemoteService::detach(InstanceId instance, service::Then<service::Done> then) {
+  ask_for_done(wire::Detach{static_cast<std::uint64_t>(instance)},
+               [this, instance, then = std::move(then)](auto reply) {
+                 listeners_.erase(instance);
+                 then(std::move(reply));
+               });
 }
 
 void RemoteService::send(InstanceId instance, std::string message,
@@ -153,7 +179,10 @@ Result<bool> RemoteService::take(wire::ServerFrame frame) {
       return false;
     }
   } else if (const auto* shutdown = std::get_if<wire::ShutdownEvent>(&frame)) {
-    on_shutdown_(shutdown->grace_ms);
+    notices_.shutdown(shutdown->grace_ms);
+  } else if (const auto* detached = std::get_if<wire::DetachedEvent>(&frame)) {
+    listeners_.erase(InstanceId{detached->instance});
+    notices_.detached(InstanceId{detached->instance}, detached->message);
   } else {
     const auto& error = std::get<wire::ErrorEvent>(frame);
     return Error(error.code, "the server says: " + error.message);

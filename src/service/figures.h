@@ -39,6 +39,10 @@ struct InstanceStatus {
   Digest program{};
   std::string stage;  // "queued", "ready", "background", "parked" or "ended".
   Figures figures;    // Those that are not 0.
+  // "attached", "detached" or "gone" (the client, so that the instance is stopped soon). "program"
+  // or "request" launched an instance without a client. Empty: an older server does not report it.
+  std::string client = {};
+  std::string program_name = {};  // Empty: the program has none.
   bool operator==(const InstanceStatus&) const = default;
 };
 

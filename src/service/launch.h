@@ -29,6 +29,9 @@ struct Launch {
   // The seed of the random numbers of the program and of those that it launches. Without one, the
   // numbers differ from launch to launch.
   std::optional<std::uint64_t> seed = {};
+  // False: the client that launches it is not attached to it, so that all its output waits for the
+  // next client. It is detached then.
+  bool attached = true;
   bool operator==(const Launch&) const = default;
 };
 

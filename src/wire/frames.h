@@ -96,8 +96,11 @@ struct SendFile {
   bool operator==(const SendFile&) const = default;
 };
 
+// The instance is named by what launch gave it, or by its number if the caller may see it.
 struct Attach {
-  std::string name;  // Of the instance, as launch gave it.
+  std::string name = {};       // Empty: `instance` is given.
+  std::uint64_t instance = 0;  // 0: `name` is given.
+  bool takes = false;          // Detaches the client that is attached.
   bool operator==(const Attach&) const = default;
 };
 
@@ -201,6 +204,13 @@ struct FileDroppedEvent {
   bool operator==(const FileDroppedEvent&) const = default;
 };
 
+// Another client has taken the instance: its last event on this connection.
+struct DetachedEvent {
+  std::uint64_t instance = 0;
+  std::string message;
+  bool operator==(const DetachedEvent&) const = default;
+};
+
 // The last event of an instance.
 struct EndedEvent {
   std::uint64_t instance = 0;
@@ -221,6 +231,6 @@ struct ErrorEvent {
 };
 
 using ServerFrame = std::variant<Reply, MessageEvent, LogEvent, FileEvent, FileDroppedEvent,
-                                 EndedEvent, ShutdownEvent, ErrorEvent>;
+                                 DetachedEvent, EndedEvent, ShutdownEvent, ErrorEvent>;
 
 }  // namespace quire::wire

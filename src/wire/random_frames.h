@@ -74,6 +74,7 @@ class RandomFrames {
         launch.tenant = static_cast<std::uint32_t>(below(3));
         launch.deadline_ms = maybe();
         launch.seed = maybe();
+        launch.attached = flag();
         for (std::uint64_t count = below(4); count > 0; --count) launch.arguments.push_back(text());
         return launch;
       }
@@ -84,7 +85,7 @@ class RandomFrames {
       case 6:
         return SendFile{id(), part()};
       case 7:
-        return Attach{text()};
+        return flag() ? Attach{text(), 0, flag()} : Attach{{}, id(), flag()};
       case 8:
         return Detach{id()};
       case 9:
@@ -115,7 +116,8 @@ class RandomFrames {
     StatusDetail detail{figures(), {}, {}, number()};
     for (std::uint64_t count = below(3); count > 0; --count) {
       detail.tenants.push_back({number(), id(), figures()});
-      detail.instances.push_back({id(), number(), number(), digest(), text(), figures()});
+      detail.instances.push_back(
+          {id(), number(), number(), digest(), text(), figures(), text(), text()});
     }
     return detail;
   }
@@ -181,6 +183,8 @@ class RandomFrames {
              number(), number(), number(), number(), number(), number()}};
       case 6:
         return ShutdownEvent{number()};
+      case 7:
+        return DetachedEvent{id(), text()};
       default:
         return ErrorEvent{ErrorCode::Corrupted, text()};
     }

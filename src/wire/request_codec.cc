@@ -58,6 +58,7 @@ struct Writer {
     if (launch.tenant > 0) json["tenant"] = launch.tenant;
     if (launch.deadline_ms) json["deadline_ms"] = *launch.deadline_ms;
     if (launch.seed) json["seed"] = *launch.seed;
+    if (!launch.attached) json["attach"] = false;
     return text_message(json);
   }
   Message operator()(const Send& send) const {
@@ -79,7 +80,12 @@ struct Writer {
   }
   Message operator()(const Attach& attach) const {
     OrderedJson json = head("attach");
-    json["name"] = attach.name;
+    if (attach.instance > 0) {
+      json["instance"] = attach.instance;
+    } else {
+      json["name"] = attach.name;
+    }
+    if (attach.takes) json["take"] = true;
     return text_message(json);
   }
   Message operator()(const Detach& detach) const { return of_instance("detach", detach.instance); }
@@ -173,6 +179,7 @@ Result<RequestBody> read_launch(Fields& fields, std::string_view) {
   }
   launch.deadline_ms = TRY(fields.find_number("deadline_ms", 1));
   launch.seed = TRY(fields.find_number("seed"));
+  if (fields.has("attach")) launch.attached = TRY(fields.find_flag("attach"));
   return RequestBody(std::move(launch));
 }
 
@@ -192,7 +199,15 @@ Result<RequestBody> read_send_file(Fields& fields, std::string_view payload) {
 }
 
 Result<RequestBody> read_attach(Fields& fields, std::string_view) {
-  return RequestBody(Attach{TRY(fields.text("name", kNameBytesMax))});
+  Attach attach;
+  if (fields.has("instance")) {
+    if (fields.has("name")) return fields.wrong("name", "is one too many beside \"instance\"");
+    attach.instance = TRY(read_instance(fields));
+  } else {
+    attach.name = TRY(fields.text("name", kNameBytesMax));
+  }
+  attach.takes = TRY(fields.find_flag("take"));
+  return RequestBody(std::move(attach));
 }
 
 Result<RequestBody> read_detach(Fields& fields, std::string_view) {

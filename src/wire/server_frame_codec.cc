@@ -113,7 +113,9 @@ OrderedJson detail_json(const StatusDetail& detail) {
                          {"parent", each.parent},
                          {"program", program_text({each.program, {}})},
                          {"stage", each.stage},
-                         {"figures", figures_json(each.figures)}});
+                         {"figures", figures_json(each.figures)},
+                         {"client", each.client},
+                         {"program_name", each.program_name}});
   }
   return {{"figures", figures_json(detail.figures)},
           {"tenants", std::move(tenants)},
@@ -245,6 +247,11 @@ struct FrameWriter {
     json["file"] = event.file;
     return text_message(json);
   }
+  Message operator()(const DetachedEvent& event) const {
+    OrderedJson json = head("detached", event.instance);
+    json["message"] = event.message;
+    return text_message(json);
+  }
   Message operator()(const EndedEvent& event) const {
     OrderedJson json = head("ended", event.instance);
     const service::End& end = event.end;
@@ -362,6 +369,11 @@ Result<InstanceStatus> read_instance_status(Fields& fields) {
   status.program = TRY(fields.digest("program"));
   status.stage = TRY(fields.text("stage", kNameBytesMax));
   status.figures = TRY(read_figures(fields));
+  // An older server has neither.
+  if (fields.has("client")) status.client = TRY(fields.text("client", kNameBytesMax));
+  if (fields.has("program_name")) {
+    status.program_name = TRY(fields.text("program_name", kNameBytesMax));
+  }
   return status;
 }
 
@@ -450,6 +462,11 @@ Result<ServerFrame> read_file_dropped(Fields& fields, std::string_view) {
   return ServerFrame(FileDroppedEvent{instance, TRY(fields.number("file", 1))});
 }
 
+Result<ServerFrame> read_detached(Fields& fields, std::string_view) {
+  const std::uint64_t instance = TRY(fields.number("instance", 1));
+  return ServerFrame(DetachedEvent{instance, TRY(fields.text("message", kMessageBytesMax))});
+}
+
 Result<ServerFrame> read_ended(Fields& fields, std::string_view payload) {
   EndedEvent event;
   event.instance = TRY(fields.number("instance", 1));
@@ -499,10 +516,10 @@ struct EventKind {
   Result<ServerFrame> (*read)(Fields& fields, std::string_view payload);
 };
 constexpr EventKind kEvents[] = {
-    {"message", true, read_message}, {"log", false, read_log},
-    {"file", true, read_file},       {"file_dropped", false, read_file_dropped},
-    {"ended", true, read_ended},     {"shutdown", false, read_shutdown},
-    {"error", false, read_error},
+    {"message", true, read_message},    {"log", false, read_log},
+    {"file", true, read_file},          {"file_dropped", false, read_file_dropped},
+    {"detached", false, read_detached}, {"ended", true, read_ended},
+    {"shutdown", false, read_shutdown}, {"error", false, read_error},
 };
 
 template <typename Kind, std::size_t kCount>

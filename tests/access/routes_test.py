@@ -168,7 +168,7 @@ class Routes:
             await owner.add_adapter("its", "llama_r8")
             async with quire.Client(self.server.url, key=key) as client:
                 try:
-                    answer = await asks(client, program, detached.name, number)
+                    answer = await asks(client, program, detached.info, number)
                 except quire.QuireError as error:
                     answer = error.code
             async with quire.Client(self.server.url, key=self.keys["the operator's"]) as admin:
@@ -215,21 +215,24 @@ VERBS = {
     ("find_program", "its program by digest"): lambda client, program, *_: find(client, program),
     ("find_program", "its program by name"): lambda client, *_: find(client, "its"),
     ("find_program", "the operator's program"): lambda client, *_: find(client, "echo"),
-    ("upload", "a new program"): lambda client, program, name, number: no_more(
+    ("upload", "a new program"): lambda client, program, its, number: no_more(
         client.upload(module(100 + number))),
     ("name_program", "its program"): lambda client, program, *_: client.name_program(program, "again"),
     ("launch", "its program by digest"): lambda client, program, *_: launch(client, program),
     ("launch", "its program by name"): lambda client, *_: launch(client, "its"),
     ("launch", "the operator's program"): lambda client, *_: launch(client, "echo"),
     ("launch", "for tenant 1"): lambda client, *_: launch(client, "echo", 1),
-    ("attach", "its detached instance"): lambda client, program, name, _: no_more(client.attach(name)),
+    ("attach", "its detached instance by name"): lambda client, program, its, _: no_more(client.attach(its.name)),
+    ("attach", "its detached instance by number"): lambda client, program, its, _: no_more(client.attach(its.instance)),
+    ("send", "to its detached instance"): lambda client, program, its, _: no_more(client.send(its.instance, b"x")),
+    ("abort", "its detached instance"): lambda client, program, its, _: no_more(client.abort(its.instance)),
     ("send", "to an own instance"): lambda client, *_: with_own(client, lambda each: each.send(b"x")),
     ("close_input", "of an own instance"): lambda client, *_: with_own(client, lambda each: each.close_input()),
     ("send_file", "to an own instance"): lambda client, *_: send_file(client),
     ("detach", "an own instance"): lambda client, *_: with_own(client, lambda each: each.detach()),
     ("abort", "an own instance"): lambda client, *_: with_own(client, lambda each: each.abort()),
-    ("add_adapter", ""): lambda client, program, name, number: no_more(client.add_adapter(f"a{number}", "llama_r1")),
-    ("upload_adapter", ""): lambda client, program, name, number: no_more(
+    ("add_adapter", ""): lambda client, program, its, number: no_more(client.add_adapter(f"a{number}", "llama_r1")),
+    ("upload_adapter", ""): lambda client, program, its, number: no_more(
         client.upload_adapter(f"a{number}", ADAPTERS / "llama_r1.gguf")),
     ("remove_adapter", "of its own"): lambda client, *_: no_more(client.remove_adapter("its")),
     ("list_adapters", ""): lambda client, *_: no_more(client.list_adapters()),

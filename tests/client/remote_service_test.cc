@@ -55,9 +55,33 @@ class RemoteServices : public testing::Test {
   }
 
   server::RunningServer server_;
-  RemoteService service_{ServerClient::connect({"127.0.0.1", server_.port()}, kPatience).take(),
-                         [](std::uint64_t) {}};
+  RemoteService service_{
+      ServerClient::connect({"127.0.0.1", server_.port()}, kPatience).take(),
+      {.shutdown = [](std::uint64_t) {},
+       .detached = [this](InstanceId, const std::string& why) { taken_by_ = why; }}};
+  std::string taken_by_;
 };
+
+TEST_F(RemoteServices, AnInstanceIsFollowedByAttachingAndLostToAClientThatTakesIt) {
+  Heard heard;
+  std::optional<service::Reply<wire::InstanceReply>> reply;
+  const auto keep = [&](service::Reply<wire::InstanceReply> given) { reply = std::move(given); };
+  service::Launch launch = server::launch_of("echo");
+  launch.arguments = {"x"};
+  service_.start(launch, keep);
+  turn_until([&] { return reply.has_value(); });
+  const std::uint64_t number = std::get<wire::InstanceReply>(*reply).instance;
+  reply.reset();
+  service_.attach({{}, number, false}, heard, keep);
+  turn_until([&] { return reply.has_value(); });
+  ASSERT_TRUE(std::holds_alternative<wire::InstanceReply>(*reply));
+  service_.send(InstanceId{number}, "to it", [](const auto&) {});
+  turn_until([&] { return !heard.all.empty(); });
+  server::RawClient other = server_.connect();
+  EXPECT_NE(server::as<wire::InstanceReply>(other.ask(wire::Attach{{}, number, true})), nullptr);
+  turn_until([&] { return !taken_by_.empty(); });
+  EXPECT_EQ(taken_by_, "another client of its tenant has attached to it");
+}
 
 TEST_F(RemoteServices, EachInstanceIsHeardByTheListenerOfItsLaunch) {
   Heard one, other;

@@ -130,14 +130,11 @@ export class Client {
 
   // By digest or name. `deadline` is in seconds from now; a `signal` that is aborted stops the
   // instance.
-  async launch(program, args = [], { limits, detached, tenant, deadline, seed, onLog, signal } = {}) {
+  async launch(program, args = [], options = {}) {
+    const { detached, onLog, signal } = options;
     signal?.throwIfAborted();
-    const head = { verb: "launch", program, arguments: checkedArguments(args) };
-    if (limits) head.limits = toSnake(limits);
+    const head = launchHead(program, args, options);
     if (detached) head.detached = true;
-    if (tenant) head.tenant = tenant;
-    if (deadline !== undefined) head.deadline_ms = Math.max(1, Math.round(deadline * 1000));
-    if (seed !== undefined) head.seed = seed;
     const instance = await this.#connection.ask(head, undefined, (reply) =>
       this.#adopt(reply, onLog),
     );
@@ -156,11 +153,35 @@ export class Client {
     instance.result().then(done, done);
   }
 
-  // The instance of that name, without a client until now. Code "already-exists": it has one.
-  attach(name, { onLog } = {}) {
-    return this.#connection.ask({ verb: "attach", name }, undefined, (head) =>
-      this.#adopt(head, onLog),
-    );
+  // As launch(), without attaching: the instance goes on by itself, and all of its output waits for
+  // the client that attaches. Returns its number, name and program.
+  async start(program, args = [], options = {}) {
+    const head = { ...launchHead(program, args, options), attach: false };
+    return this.#connection.ask(head, undefined, (reply) => toCamel(reply, "reply", "id"));
+  }
+
+  // The instance of that name, or with that number if the key has the right see-tenant or operate.
+  // Code "already-exists": another client is attached to it. With `take` that client is detached, and
+  // what it waits for fails with "unavailable".
+  attach(instance, { take = false, onLog } = {}) {
+    const head = { verb: "attach", [typeof instance === "string" ? "name" : "instance"]: instance };
+    if (take) head.take = true;
+    return this.#connection.ask(head, undefined, (reply) => this.#adopt(reply, onLog));
+  }
+
+  // To an instance of another client, by its number. The key needs the right see-tenant or operate.
+
+  async send(instance, message) {
+    await this.#connection.ask({ verb: "send", instance }, await bytesOf(message));
+  }
+
+  async closeInput(instance) {
+    await this.#connection.ask({ verb: "close_input", instance });
+  }
+
+  // The server also stops an instance that a program or a request launched.
+  async abort(instance) {
+    await this.#connection.ask({ verb: "abort", instance });
   }
 
   #adopt(head, onLog) {
@@ -182,6 +203,15 @@ export class Client {
     const head = detail ? { verb: "status", detail: true } : { verb: "status" };
     return this.#connection.ask(head, undefined, (reply) => toCamel(reply, "reply", "id"));
   }
+}
+
+function launchHead(program, args, { limits, tenant, deadline, seed }) {
+  const head = { verb: "launch", program, arguments: checkedArguments(args) };
+  if (limits) head.limits = toSnake(limits);
+  if (tenant) head.tenant = tenant;
+  if (deadline !== undefined) head.deadline_ms = Math.max(1, Math.round(deadline * 1000));
+  if (seed !== undefined) head.seed = seed;
+  return head;
 }
 
 async function sha256(bytes) {

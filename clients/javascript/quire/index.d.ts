@@ -35,19 +35,26 @@ export interface LogLine {
 }
 
 export interface AttachOptions {
+  /** Detaches the client that is attached, whose waiting calls fail with code "unavailable". */
+  take?: boolean;
   /** Without it, warnings and errors go to `console.error`. */
   onLog?: (line: LogLine) => void;
 }
 
-export interface LaunchOptions extends AttachOptions {
+export interface StartOptions {
   limits?: Limits;
-  /** If true, the instance goes on when this client leaves. */
-  detached?: boolean;
   tenant?: number;
   /** Seconds from now: of the work of one tenant, the earlier deadline goes first. */
   deadline?: number;
   /** Below 2 ** 53. The program's random numbers are the same in each launch with this seed. */
   seed?: number;
+}
+
+export interface LaunchOptions extends StartOptions {
+  /** Without it, warnings and errors go to `console.error`. */
+  onLog?: (line: LogLine) => void;
+  /** If true, the instance goes on when this client leaves. */
+  detached?: boolean;
   /** Stops the instance when it is aborted; before that launch() rejects with its reason. */
   signal?: AbortSignal;
 }
@@ -125,8 +132,25 @@ export class Client {
    * is not a list of texts.
    */
   launch(program: string, args?: Iterable<string>, options?: LaunchOptions): Promise<Instance>;
-  /** The instance of that name, without a client until now. Code "already-exists": it has one. */
-  attach(name: string, options?: AttachOptions): Promise<Instance>;
+  /**
+   * As launch(), without attaching: the instance goes on by itself, and all of its output waits for
+   * the client that attaches.
+   */
+  start(program: string, args?: Iterable<string>, options?: StartOptions): Promise<InstanceInfo>;
+  /**
+   * The instance of that name, or with that number if the key has the right see-tenant or operate.
+   * Code "already-exists": another client is attached, and `take` is not given.
+   */
+  attach(instance: string | number, options?: AttachOptions): Promise<Instance>;
+  /**
+   * Sends to an instance of another client, by its number. The key needs the right see-tenant or
+   * operate.
+   */
+  send(instance: number, message: Bytes): Promise<void>;
+  /** As send(): no more messages and files go to the instance. */
+  closeInput(instance: number): Promise<void>;
+  /** As send(): stops the instance, also one that a program or a request launched. */
+  abort(instance: number): Promise<void>;
   /** The instances of this connection. */
   list(): Promise<{ instances: InstanceInfo[]; leftOutCount: number }>;
   status(options?: { detail?: boolean }): Promise<ServerStatus>;

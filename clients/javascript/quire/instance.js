@@ -180,6 +180,7 @@ export class Instance {
       this.#log({ source: head.source, level: head.level, line: head.line });
     else if (head.event === "file") this.#takePart(head, payload);
     else if (head.event === "file_dropped") this.#dropFile(head.file);
+    else if (head.event === "detached") this.#leave(head.message);
     else if (head.event === "ended") this.#end(head, payload);
   }
 
@@ -210,6 +211,11 @@ export class Instance {
     const why = new QuireError("unavailable", "the program gave the file up");
     this.#openFiles.get(number)?.parts.close(why);
     this.#openFiles.delete(number);
+  }
+
+  #leave(message) {
+    const why = new QuireError("unavailable", `the client is detached: ${message}`);
+    this.#connection.forget(this, why);
   }
 
   #end(head, payload) {

@@ -262,6 +262,22 @@ const checks = {
     await other.close();
   },
 
+  async "an instance that was started alone is found by its number and taken"(client, server) {
+    const info = await client.start("echo", ["from the start"]);
+    same([info.detached, (await client.list()).instances.length], [true, 0]);
+    const other = await connect(server.url, server);
+    await other.send(info.instance, "by number");
+    const first = await other.attach(info.instance);
+    same(text(await first.receive()), "from the start\n");
+    same(text(await first.receive()), "by number\n");
+    await fails(() => client.attach(info.instance), "already-exists", /./);
+    const second = await client.attach(info.instance, { take: true });
+    await fails(() => first.receive(), "unavailable", /another client of its tenant/);
+    await other.abort(info.instance);
+    same((await second.result()).kind, "killed");
+    await other.close();
+  },
+
   async "a connection that is closed is told to everyone who waits"(_, server) {
     const client = await connect(server.url, server);
     const instance = await client.launch("echo");

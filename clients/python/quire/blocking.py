@@ -159,11 +159,28 @@ class BlockingClient:
         )
         return BlockingInstance(self._loop, self._loop.call(launching))
 
+    def start(self, program: str, arguments: Sequence[str] = (), **options: Any) -> InstanceInfo:
+        """As Client.start(), with its keyword arguments."""
+        return self._loop.call(self._client.start(program, arguments, **options))
+
     def attach(
-        self, name: str, *, on_log: Callable[[LogLine], None] | None = None
+        self,
+        instance: str | int,
+        *,
+        take: bool = False,
+        on_log: Callable[[LogLine], None] | None = None,
     ) -> "BlockingInstance":
-        attaching = self._client.attach(name, on_log=on_log)
+        attaching = self._client.attach(instance, take=take, on_log=on_log)
         return BlockingInstance(self._loop, self._loop.call(attaching))
+
+    def send(self, instance: int, message: bytes | str) -> None:
+        self._loop.call(self._client.send(instance, message))
+
+    def close_input(self, instance: int) -> None:
+        self._loop.call(self._client.close_input(instance))
+
+    def abort(self, instance: int) -> None:
+        self._loop.call(self._client.abort(instance))
 
     def list(self) -> InstanceList:
         return self._loop.call(self._client.list())

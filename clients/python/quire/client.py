@@ -249,34 +249,63 @@ class Client:
         A detached instance goes on when this client leaves. Lines of its log go to `on_log`, or to
         the logger "quire".
         """
-        head: dict[str, Any] = {
-            "verb": "launch",
-            "program": program,
-            "arguments": checked_arguments(arguments),
-        }
-        if limits is not None and limits.to_json():
-            head["limits"] = limits.to_json()
+        head = _launch_head(program, arguments, limits, tenant, deadline, seed)
         if detached:
             head["detached"] = True
-        if tenant:
-            head["tenant"] = tenant
-        if deadline is not None:
-            head["deadline_ms"] = max(1, round(deadline * 1000))
-        if seed is not None:
-            head["seed"] = seed
         return await self.ask(
             head, convert=lambda frame: self._adopt(frame, on_log), undo="abort"
         )
 
+    async def start(
+        self,
+        program: str,
+        arguments: Sequence[str] = (),
+        *,
+        limits: Limits | None = None,
+        tenant: int = 0,
+        deadline: float | None = None,
+        seed: int | None = None,
+    ) -> InstanceInfo:
+        """As launch(), without attaching: the instance goes on by itself, and all of its output
+        waits for the client that attaches."""
+        head = _launch_head(program, arguments, limits, tenant, deadline, seed)
+        return await self.ask({**head, "attach": False}, convert=lambda frame: _info_of(frame.head))
+
     async def attach(
-        self, name: str, *, on_log: Callable[[LogLine], None] | None = None
+        self,
+        instance: str | int,
+        *,
+        take: bool = False,
+        on_log: Callable[[LogLine], None] | None = None,
     ) -> Instance:
-        """The instance of that name, without a client until now. AlreadyExists: it has one."""
+        """The instance of that name, or with that number (status(detail=True)) if the key has the
+        right see-tenant or operate.
+
+        AlreadyExists: another client is attached to it. With `take` that client is detached, and
+        what it waits for fails with Unavailable.
+        """
+        head: dict[str, Any] = {"verb": "attach"}
+        head["name" if isinstance(instance, str) else "instance"] = instance
+        if take:
+            head["take"] = True
         return await self.ask(
-            {"verb": "attach", "name": name},
-            convert=lambda frame: self._adopt(frame, on_log),
-            undo="detach",
+            head, convert=lambda frame: self._adopt(frame, on_log), undo="detach"
         )
+
+    # To an instance of another client, by its number. The key needs the right see-tenant or operate.
+
+    async def send(self, instance: int, message: bytes | str) -> None:
+        """As Instance.send(). NotFound: it has ended, or the key may not see it."""
+        payload = message.encode() if isinstance(message, str) else message
+        await self.ask({"verb": "send", "instance": instance}, payload)
+
+    async def close_input(self, instance: int) -> None:
+        """As Instance.close_input()."""
+        await self.ask({"verb": "close_input", "instance": instance})
+
+    async def abort(self, instance: int) -> None:
+        """As Instance.abort(); also one that a program or a request launched."""
+        await self.ask({"verb": "abort", "instance": instance})
 
     async def list(self) -> InstanceList:
         """The instances of this connection; of very many `left_out_count` says how many more."""
@@ -288,7 +317,7 @@ class Client:
         )
 
     async def status(self, *, detail: bool = False) -> ServerStatus:
-        """With `detail`, what tenants and instances hold and have used: for the operator."""
+        """With `detail`, what tenants and instances hold and have used, as the protocol spells it."""
         head: dict[str, Any] = {"verb": "status"}
         if detail:
             head["detail"] = True
@@ -491,6 +520,30 @@ def _copy(done: asyncio.Future[T], to: asyncio.Future[T]) -> None:
         to.set_exception(done.exception())  # type: ignore[arg-type]
     else:
         to.set_result(done.result())
+
+
+def _launch_head(
+    program: str,
+    arguments: Sequence[str],
+    limits: Limits | None,
+    tenant: int,
+    deadline: float | None,
+    seed: int | None,
+) -> dict[str, Any]:
+    head: dict[str, Any] = {
+        "verb": "launch",
+        "program": program,
+        "arguments": checked_arguments(arguments),
+    }
+    if limits is not None and limits.to_json():
+        head["limits"] = limits.to_json()
+    if tenant:
+        head["tenant"] = tenant
+    if deadline is not None:
+        head["deadline_ms"] = max(1, round(deadline * 1000))
+    if seed is not None:
+        head["seed"] = seed
+    return head
 
 
 def _check_address(url: str) -> None:

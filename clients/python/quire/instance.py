@@ -263,6 +263,9 @@ class Instance:
         if file is not None:
             file.parts.close(Unavailable("the program gave the file up"))
 
+    def _on_detached(self, frame: Frame) -> None:
+        self._client.forget(self, Unavailable("the client is detached: " + frame.head["message"]))
+
     def _on_ended(self, frame: Frame) -> None:
         self._client.forget(self, NotFound("the program has ended"))
         if not self._ended.done():

@@ -359,6 +359,23 @@ class Detaching(WithServer):
         with self.assertRaises(quire.NotFound):
             await self.client.attach(instance.name)
 
+    async def test_one_that_was_started_alone_is_found_by_number_and_taken(self) -> None:
+        info = await self.client.start("echo", ["from the start"])
+        self.assertTrue(info.detached)
+        self.assertEqual(await self.client.list(), [])
+        async with quire.Client(self.server.url) as other:
+            await other.send(info.instance, "by number")
+            first = await other.attach(info.instance)
+            self.assertEqual(await self.soon(first.receive()), b"from the start\n")
+            self.assertEqual(await self.soon(first.receive()), b"by number\n")
+            with self.assertRaises(quire.AlreadyExists):
+                await self.client.attach(info.instance)
+            second = await self.client.attach(info.instance, take=True)
+            with self.assertRaisesRegex(quire.Unavailable, "another client of its tenant"):
+                await self.soon(first.receive())
+            await other.abort(info.instance)
+            self.assertEqual((await self.soon(second.result())).kind, "killed")
+
     async def test_one_that_is_not_detached_is_stopped_behind_its_client(self) -> None:
         async with quire.Client(self.server.url) as first:
             await first.launch("echo")

@@ -158,6 +158,8 @@ class InstanceManager {
   std::size_t live_count() const;  // Launched, and the End not yet taken.
   // Its last output may still have to be taken; also true of one that is forgotten.
   bool has_ended(InstanceId instance) const;
+  // None for an instance that never was or is forgotten.
+  std::optional<control::TenantId> tenant_of(InstanceId instance) const;
   // Requires: the instance has ended, and its client has not taken the End.
   const EndFigures& figures_at_end(InstanceId instance) const;
   bool compiling() const;

@@ -192,6 +192,11 @@ const EndFigures& InstanceManager::figures_at_end(InstanceId id) const {
   return record->figures;
 }
 
+std::optional<control::TenantId> InstanceManager::tenant_of(InstanceId id) const {
+  const InstanceRecord* record = implementation_->find(id);
+  return record == nullptr ? std::nullopt : std::optional(record->tenant);
+}
+
 bool InstanceManager::has_ended(InstanceId id) const {
   const InstanceRecord* record = implementation_->find(id);
   return record == nullptr || record->stage == Stage::Ended;

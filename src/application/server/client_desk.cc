@@ -85,6 +85,8 @@ void ClientDesk::client_gone(const ConnectionHandle& connection) {
       Instance& instance = instance_of(id);
       part(instance, instance.is_detached);
     }
+    std::erase_if(file_replies_,
+                  [&](const auto& each) { return each.second.connection == connection->id; });
     clients_.erase(found);
   }
   refusing_.forget(connection->id);
@@ -95,6 +97,7 @@ bool ClientDesk::offer_again() {
   const auto peer_of = [this](ConnectionId id) -> Peer& { return clients_.at(id)->peer; };
   return refusing_.offer_again(peer_of, [this](ConnectionId connection) {
     Client& client = *clients_.at(connection);
+    flush_notices(client);
     for (const lifecycle::InstanceId id : std::exchange(client.refused, {})) {
       const auto found = instances_.find(id);
       if (found == instances_.end() || found->second->client != &client) continue;
@@ -119,6 +122,86 @@ Result<ClientDesk::Instance*> ClientDesk::find(const Client& client, std::uint64
                                         " is not attached to this connection, or has ended");
 }
 
+namespace {
+
+bool sees_tenant(const service::Principal& caller, control::TenantId tenant) {
+  if (service::may(caller, service::Right::Operate)) return true;
+  return tenant == caller.tenant && service::may(caller, service::Right::SeeTenant);
+}
+
+// One text for instances that are not there and for those that the caller may not see.
+Error not_seen(const service::Principal& caller, std::uint64_t number) {
+  const std::string text = "instance " + std::to_string(number);
+  if (service::may(caller, service::Right::SeeTenant)) {
+    return Error(ErrorCode::NotFound, text + " has ended or never was");
+  }
+  return Error(ErrorCode::NotFound, text +
+                                        " is not attached to this connection, or has ended; to "
+                                        "reach other instances of its tenant, a key needs the "
+                                        "right see-tenant");
+}
+
+}  // namespace
+
+Result<ClientDesk::Instance*> ClientDesk::find_instance(const Client& client,
+                                                        std::uint64_t number) {
+  const lifecycle::InstanceId id = parts_.manager.numbers().id_of(number);
+  if (client.instances.contains(id)) return &instance_of(id);
+  const service::Principal& caller = client.caller();
+  const auto found = instances_.find(id);
+  if (found != instances_.end()) {
+    const bool is_there =
+        !found->second->is_discarded && sees_tenant(caller, found->second->tenant);
+    if (is_there) return found->second.get();
+    return not_seen(caller, number);
+  }
+  const std::optional<control::TenantId> tenant = parts_.manager.tenant_of(id);
+  if (!tenant || !sees_tenant(caller, *tenant)) return not_seen(caller, number);
+  return Error(ErrorCode::NotSupported,
+               "instance " + std::to_string(number) +
+                   " belongs to the program or the request that launched it, which alone sends to "
+                   "it and gets its output; it can be aborted");
+}
+
+Result<ClientDesk::Instance*> ClientDesk::find_named(const Client& client,
+                                                     const std::string& name) {
+  const auto found = names_.find(name);
+  const service::Principal& caller = client.caller();
+  if (found != names_.end()) {
+    Instance& instance = instance_of(found->second);
+    const bool is_callers =
+        instance.tenant == caller.tenant || service::may(caller, service::Right::Operate);
+    if (is_callers && !instance.is_discarded) return &instance;
+  }
+  return Error(ErrorCode::NotFound,
+               "no instance has this name: it has ended, or was "
+               "stopped for want of a client, or never was");
+}
+
+Result<const char*> ClientDesk::reason_to_stop(const Client& client, std::uint64_t number) const {
+  const lifecycle::InstanceId id = parts_.manager.numbers().id_of(number);
+  if (client.instances.contains(id)) return "aborted by its client";
+  const service::Principal& caller = client.caller();
+  const std::optional<control::TenantId> tenant = parts_.manager.tenant_of(id);
+  if (!tenant || !sees_tenant(caller, *tenant)) return not_seen(caller, number);
+  return *tenant == caller.tenant ? "aborted by a client of its tenant"
+                                  : "aborted by an operator of the server";
+}
+
+void ClientDesk::add_clients(service::StatusDetail& detail) const {
+  for (service::InstanceStatus& each : detail.instances) {
+    const auto found = instances_.find(parts_.manager.numbers().id_of(each.instance));
+    if (found == instances_.end()) {
+      each.client = each.parent > 0 ? "program" : "request";
+    } else if (found->second->client != nullptr) {
+      each.client = "attached";
+    } else {
+      each.client = found->second->is_detached ? "detached" : "gone";
+    }
+  }
+  names_of_programs_.add_names(detail.instances);
+}
+
 void ClientDesk::set_deadline(Instance& instance, std::optional<std::uint64_t> deadline_ns) {
   if (instance.deadline_ns) deadlines_.erase({*instance.deadline_ns, instance.id});
   if (deadline_ns) deadlines_.emplace(*deadline_ns, instance.id);
@@ -127,7 +210,6 @@ void ClientDesk::set_deadline(Instance& instance, std::optional<std::uint64_t> d
 
 // The instance has no client from here on; its connection no longer counts it.
 void ClientDesk::part(Instance& instance, bool is_detached) {
-  file_replies_.erase(instance.id);
   instance.client = nullptr;
   instance.is_refused = false;
   instance.is_detached = is_detached;
@@ -185,11 +267,12 @@ bool ClientDesk::may_tell(Instance& instance) {
 
 bool ClientDesk::heard(lifecycle::InstanceId id, const service::Said& said) {
   Instance& instance = instance_of(id);
-  if (!instance.is_discarded) {
-    if (!may_tell(instance)) return false;
-    std::visit([&](const auto& each) { tell(instance, each); }, said);
-  }
-  if (const auto* ended = std::get_if<service::Ended>(&said)) {
+  const bool is_told = !instance.is_discarded;
+  if (is_told && !may_tell(instance)) return false;
+  const auto* ended = std::get_if<service::Ended>(&said);
+  if (ended != nullptr) reply_to_file(id, has_ended());
+  if (is_told) std::visit([&](const auto& each) { tell(instance, each); }, said);
+  if (ended != nullptr) {
     tell_operator(instance, ended->end);
     forget(instance);
   }
@@ -246,7 +329,6 @@ std::string beginning_of(const std::string& message) {
 }  // namespace
 
 void ClientDesk::tell(Instance& instance, const service::Ended& said) {
-  reply_to_file(instance.id, has_ended());
   wire::EndedEvent event{instance.number, said.end};
   event.end.message = beginning_of(said.end.message);
   outlet_.push(instance.client->peer, std::move(event));
@@ -254,7 +336,6 @@ void ClientDesk::tell(Instance& instance, const service::Ended& said) {
 
 void ClientDesk::forget(Instance& instance) {
   const lifecycle::InstanceId id = instance.id;
-  file_replies_.erase(id);
   set_deadline(instance, std::nullopt);
   if (instance.client != nullptr) instance.client->instances.erase(id);
   names_.erase(instance.name);
@@ -314,8 +395,8 @@ void ClientDesk::verify() const {
     attached -= client->instances.size();
   }
   QUIRE_CHECK(attached == 0, "CD1");
-  for (const auto& [id, request] : file_replies_) {
-    QUIRE_CHECK(instances_.at(id)->client != nullptr, "CD5");
+  for (const auto& [id, reply] : file_replies_) {
+    QUIRE_CHECK(instances_.contains(id) && clients_.contains(reply.connection), "CD5");
   }
 }
 

@@ -12,7 +12,7 @@
 //   CD2  An instance without a client has a deadline, unless it is detached and still runs.
 //   CD3  Names are unique and lead to their instances.
 //   CD4  Every deadline is that of one instance.
-//   CD5  Only an instance with a client has a reply that waits for room.
+//   CD5  A reply that waits for room is one to a client that is there.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -98,6 +98,10 @@ class ClientDesk final : public service::Listener {
                          wire::Launch& request);
   bool serve_waiting();
   bool serve_file_replies();
+  Outcome attach(Client& client, Instance& instance, bool takes);
+  // Detaches the client that the instance has. It learns that `by` has attached.
+  void take(Instance& instance, const service::Principal& by);
+  void flush_notices(Client& client);
   void reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply);
 
   // For which tenant the request launches. NotFound, PermissionDenied.
@@ -107,6 +111,13 @@ class ClientDesk final : public service::Listener {
   void client_gone(const ConnectionHandle& connection);
   // The client's instance with that number, or why there is none.
   Result<Instance*> find(const Client& client, std::uint64_t number);
+  // The same, and one that the caller may see. A program or a request that launched it is its
+  // client otherwise: NotSupported.
+  Result<Instance*> find_instance(const Client& client, std::uint64_t number);
+  Result<Instance*> find_named(const Client& client, const std::string& name);
+  // The reason for the end of the instance that the client may stop, of whatever kind.
+  Result<const char*> reason_to_stop(const Client& client, std::uint64_t number) const;
+  void add_clients(service::StatusDetail& detail) const;
   Instance& instance_of(lifecycle::InstanceId id);
   void part(Instance& instance, bool is_detached);
   void set_deadline(Instance& instance, std::optional<std::uint64_t> deadline_ns);
@@ -141,7 +152,11 @@ class ClientDesk final : public service::Listener {
   // How many compilations the manager had done when all that wait were last looked at.
   std::uint64_t served_compilations_ = 0;
   // The reply to a part of a file, until its program has room for another; at most one an instance.
-  std::unordered_map<lifecycle::InstanceId, std::uint64_t> file_replies_;  // Ids of requests.
+  struct FileReply {
+    ConnectionId connection{};
+    std::uint64_t request = 0;
+  };
+  std::unordered_map<lifecycle::InstanceId, FileReply> file_replies_;
   RefusedPeers refusing_;
   LaunchCounts launches_;
   bool takes_launches_ = true;

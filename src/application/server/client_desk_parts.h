@@ -1,6 +1,7 @@
 #pragma once
 // The desk's state of a client and an instance, for client_desk.cc and client_requests.cc alone.
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +14,9 @@ struct ClientDesk::Client {
   Peer peer;
   std::set<lifecycle::InstanceId> instances;
   std::deque<lifecycle::InstanceId> refused;  // Have more to say than the socket takes.
+  // Instances that other clients took, by number, while the socket took no notice of it. A
+  // client is not read meanwhile, so these are instances that it had.
+  std::map<std::uint64_t, std::string> notices;
 
   const service::Principal& caller() const { return *peer.connection->caller; }
 };

@@ -225,9 +225,11 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   instance->name = instance_name(parts_.random);
   instance->tenant = tenant.value();
   instance->program = digest;
-  instance->client = &client;
-  instance->is_detached = request.detached;
-  client.instances.insert(id.value());
+  instance->is_detached = request.detached || !request.attached;
+  if (request.attached) {
+    instance->client = &client;
+    client.instances.insert(id.value());
+  }
   names_.emplace(instance->name, id.value());
   wire::InstanceReply reply = reply_about(*instance);
   instances_.emplace(id.value(), std::move(instance));
@@ -235,7 +237,7 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
 }
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Send& request) {
-  const Result<Instance*> instance = find(client, request.instance);
+  const Result<Instance*> instance = find_instance(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
   Result<void> sent = parts_.manager.send_to(instance.value()->id, std::move(request.bytes));
   if (!sent.ok() && sent.error().code() == ErrorCode::QuotaExceeded) {
@@ -245,14 +247,14 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Send
 }
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::CloseInput& request) {
-  const Result<Instance*> instance = find(client, request.instance);
+  const Result<Instance*> instance = find_instance(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
   return reply_of(parts_.manager.close_input(instance.value()->id));
 }
 
 // The reply comes once there is room for another part.
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t id, wire::SendFile& request) {
-  const Result<Instance*> instance = find(client, request.instance);
+  const Result<Instance*> instance = find_instance(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
   const lifecycle::InstanceId number = instance.value()->id;
   Result<void> sent = parts_.manager.send_file_to(number, std::move(request.part));
@@ -262,14 +264,15 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t id, wire::S
   if (!sent.ok()) return failure(sent.error());
   reply_to_file(number, wire::Done{});  // There was room, or this part would not have been taken.
   if (parts_.manager.has_file_room(number)) return wire::Done{};
-  file_replies_.emplace(number, id);
+  file_replies_.emplace(number, FileReply{client.peer.connection->id, id});
   return std::nullopt;
 }
 
 void ClientDesk::reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply) {
   const auto waiting = file_replies_.extract(instance);
   if (waiting.empty()) return;
-  outlet_.push(instance_of(instance).client->peer, wire::Reply{waiting.mapped(), std::move(reply)});
+  const auto& [connection, request] = waiting.mapped();
+  outlet_.push(clients_.at(connection)->peer, wire::Reply{request, std::move(reply)});
 }
 
 bool ClientDesk::serve_file_replies() {
@@ -284,31 +287,52 @@ bool ClientDesk::serve_file_replies() {
 }
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Attach& request) {
-  const auto found = names_.find(request.name);
-  const service::Principal& caller = client.caller();
-  const auto is_callers = [&](const Instance& each) {
-    return each.tenant == caller.tenant || service::may(caller, service::Right::Operate);
-  };
-  if (found == names_.end() || instance_of(found->second).is_discarded ||
-      !is_callers(instance_of(found->second))) {
-    return failure(Error(ErrorCode::NotFound,
-                         "no instance has this name: it has ended, or was "
-                         "stopped for want of a client, or never was"));
-  }
-  Instance& instance = instance_of(found->second);
-  if (instance.client != nullptr) {
+  const Result<Instance*> found = request.instance > 0 ? find_instance(client, request.instance)
+                                                       : find_named(client, request.name);
+  if (!found.ok()) return failure(found.error());
+  return attach(client, *found.value(), request.takes);
+}
+
+ClientDesk::Outcome ClientDesk::attach(Client& client, Instance& instance, bool takes) {
+  if (instance.client == &client) {
     return failure(
-        Error(ErrorCode::AlreadyExists, instance.client == &client
-                                            ? "this connection is attached to the instance already"
-                                            : "another client is attached to the instance"));
+        Error(ErrorCode::AlreadyExists, "this connection is attached to the instance already"));
+  }
+  if (instance.client != nullptr) {
+    if (!takes) {
+      return failure(Error(ErrorCode::AlreadyExists,
+                           "another client is attached to the instance; an attach with \"take\" "
+                           "detaches that client"));
+    }
+    take(instance, client.caller());
   }
   instance.client = &client;
   client.instances.insert(instance.id);
+  client.notices.erase(instance.number);
   set_deadline(instance, std::nullopt);
   // An instance that has ended hears nothing any more, but its output can still be fetched.
   (void)parts_.manager.client_back(instance.id).ok();
   parts_.manager.client_ready(instance.id);
   return reply_about(instance);
+}
+
+void ClientDesk::take(Instance& instance, const service::Principal& by) {
+  Client& former = *instance.client;
+  former.instances.erase(instance.id);
+  instance.client = nullptr;
+  instance.is_refused = false;
+  former.notices.emplace(instance.number, by.tenant == instance.tenant
+                                              ? "another client of its tenant has attached to it"
+                                              : "an operator of the server has attached to it");
+  flush_notices(former);
+}
+
+// An event needs room in the socket, as those of instances do.
+void ClientDesk::flush_notices(Client& client) {
+  while (!client.notices.empty() && refusing_.may_push(client.peer)) {
+    auto notice = client.notices.extract(client.notices.begin());
+    outlet_.push(client.peer, wire::DetachedEvent{notice.key(), std::move(notice.mapped())});
+  }
 }
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Detach& request) {
@@ -321,9 +345,10 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Deta
 }
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Abort& request) {
-  const Result<Instance*> instance = find(client, request.instance);
-  if (!instance.ok()) return failure(instance.error());
-  return reply_of(parts_.manager.kill(instance.value()->id, "aborted by its client"));
+  const Result<const char*> reason = reason_to_stop(client, request.instance);
+  if (!reason.ok()) return failure(reason.error());
+  const lifecycle::InstanceId id = parts_.manager.numbers().id_of(request.instance);
+  return reply_of(parts_.manager.kill(id, reason.value()));
 }
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::List&) {
@@ -404,7 +429,9 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Stat
   }
   std::optional<std::size_t> instance_count;
   if (request.detail) instance_count = wire::kToldInstanceCountMax;
-  return status_of(snapshot(instance_count));
+  wire::StatusReply status = status_of(snapshot(instance_count));
+  if (status.detail) add_clients(*status.detail);
+  return status;
 }
 
 ServerSnapshot ClientDesk::snapshot(std::optional<std::size_t> instance_count) const {
@@ -449,7 +476,10 @@ ClientDesk::Outcome ClientDesk::status_of_tenant(const service::Principal& calle
       std::count_if(instances_.begin(), instances_.end(), [&](const auto& each) {
         return each.second->client == nullptr && each.second->tenant == caller.tenant;
       }));
-  if (has_detail) status.detail = detail_of(usage);
+  if (has_detail) {
+    status.detail = detail_of(usage);
+    add_clients(*status.detail);
+  }
   return status;
 }
 

@@ -60,6 +60,7 @@ class GatewayProgram {
     ConnectionHandle connection;
     std::set<std::uint64_t> asked;      // Requests without a reply.
     std::set<std::uint64_t> instances;  // As the replies say.
+    std::set<std::uint64_t> taken;      // By other clients, of which it has not heard yet.
     std::map<std::uint64_t, wire::RequestBody> requests;
     std::deque<std::uint64_t> unwritten;  // Charges.
     bool is_gone = false;
@@ -115,10 +116,15 @@ class GatewayProgram {
     if (draw < 45) {
       wire::Launch launch = launch_of(kPrograms[below(std::size(kPrograms))], {"hello"});
       launch.detached = below(4) == 0;
+      launch.attached = below(8) != 0;
       return launch;
     }
-    if (draw < 60) return wire::Attach{some_name()};
     const std::uint64_t instance = some_instance(peer);
+    if (draw < 60) {
+      const bool takes = below(4) == 0;
+      if (below(2) == 0) return wire::Attach{some_name(), 0, takes};
+      return wire::Attach{{}, 1 + below(30), takes};
+    }
     if (draw < 70) return wire::Detach{instance};
     if (draw < 74) return wire::Abort{instance};
     if (draw < 78) return wire::CloseInput{instance};
@@ -190,6 +196,10 @@ class GatewayProgram {
       std::uint64_t& heard = heard_[{file->instance, file->file}];
       EXPECT_EQ(file->part.offset, heard) << "a part was lost, said twice, or out of order";
       heard += file->part.bytes.size();
+    } else if (auto* detached = std::get_if<wire::DetachedEvent>(frame)) {
+      const std::size_t count =
+          peer.instances.erase(detached->instance) + peer.taken.erase(detached->instance);
+      EXPECT_EQ(count, 1u) << "no client had taken it";
     } else if (auto* ended = std::get_if<wire::EndedEvent>(frame)) {
       EXPECT_EQ(peer.instances.erase(ended->instance), 1u) << "told to who was not attached";
       EXPECT_TRUE(ended_.insert(ended->instance).second) << "ended twice";
@@ -200,12 +210,20 @@ class GatewayProgram {
     ASSERT_EQ(peer.asked.erase(reply.id), 1u) << "a reply to no request";
     const wire::RequestBody request = std::move(peer.requests.extract(reply.id).mapped());
     if (const auto* instance = std::get_if<wire::InstanceReply>(&reply.body)) {
+      names_.push_back(instance->name);
+      const auto* launch = std::get_if<wire::Launch>(&request);
+      if (launch != nullptr && !launch->attached) return;
+      const auto* attach = std::get_if<wire::Attach>(&request);
+      for (auto& [id, other] : peers_) {
+        if (attach == nullptr || !attach->takes) break;
+        if (other.instances.erase(instance->instance) > 0) other.taken.insert(instance->instance);
+      }
+      peer.taken.erase(instance->instance);
       for (const auto& [id, other] : peers_) {
         EXPECT_TRUE(other.is_gone || !other.instances.contains(instance->instance))
             << "two clients for one instance";
       }
       peer.instances.insert(instance->instance);
-      names_.push_back(instance->name);
     } else if (const auto* detach = std::get_if<wire::Detach>(&request)) {
       if (std::holds_alternative<wire::Done>(reply.body)) peer.instances.erase(detach->instance);
     } else if (const auto* list = std::get_if<wire::InstanceList>(&reply.body)) {

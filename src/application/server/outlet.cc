@@ -25,6 +25,7 @@ struct Charge {
     return event.end.message.size() + event.end.result.size();
   }
   std::uint64_t operator()(const wire::FileDroppedEvent&) const { return 0; }
+  std::uint64_t operator()(const wire::DetachedEvent& event) const { return event.message.size(); }
   std::uint64_t operator()(const wire::ShutdownEvent&) const { return 0; }
   std::uint64_t operator()(const wire::ErrorEvent&) const { return 0; }
 };

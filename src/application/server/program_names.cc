@@ -107,6 +107,23 @@ bool ProgramNames::may_see(const service::Principal& caller, const Digest& diges
                      [&](const auto& each) { return each.second.digest == digest; });
 }
 
+void ProgramNames::add_names(std::vector<service::InstanceStatus>& instances) const {
+  std::map<Digest, const std::string*> shared;
+  for (const auto& [name, named] : shared_) shared.emplace(named.digest, &name);
+  std::map<std::pair<control::TenantId, Digest>, const std::string*> own;
+  for (const auto& [name, digest] : own_) own.emplace(std::pair(name.first, digest), &name.second);
+  for (service::InstanceStatus& each : instances) {
+    const control::TenantId tenant{static_cast<std::uint32_t>(each.tenant)};
+    const auto named_own = own.find({tenant, each.program});
+    const auto named = shared.find(each.program);
+    if (named_own != own.end()) {
+      each.program_name = *named_own->second;
+    } else if (named != shared.end()) {
+      each.program_name = *named->second;
+    }
+  }
+}
+
 Result<Digest> ProgramNames::digest_of(const service::Principal& caller,
                                        const service::ProgramName& program) const {
   if (program.digest) return *program.digest;

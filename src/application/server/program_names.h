@@ -12,11 +12,13 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "application/lifecycle/instance_manager.h"
 #include "base/result.h"
 #include "base/sha256.h"
 #include "control/api/tenant_shares.h"
+#include "service/figures.h"
 #include "service/principal.h"
 #include "service/program.h"
 
@@ -53,6 +55,8 @@ class ProgramNames {
   bool is_operators(const Digest& digest) const { return operators_.contains(digest); }
   // The operator named it as the program of an endpoint.
   void note_operators(const Digest& digest) { operators_.insert(digest); }
+  // Writes the name of each program, if it has one: the tenant's own, or else one for all tenants.
+  void add_names(std::vector<service::InstanceStatus>& instances) const;
   bool has_name(const std::string& name) const { return shared_.contains(name); }
 
  private:

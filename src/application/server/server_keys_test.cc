@@ -151,6 +151,115 @@ TEST(ServerWithKeys, ATenantFindsNothingOfAnotherOnes) {
   EXPECT_EQ(state(bob, by_hash), wire::ProgramState::Ready);
 }
 
+// The tests of instances that other clients launched, with keys of two tenants.
+class ServedInstances : public testing::Test {
+ protected:
+  Keys keys_;
+  const std::string alices_ = keys_.add("alice", 3, kClient);
+  const std::string blinds_ = keys_.add("blind", 3, {Right::Launch});  // Without see-tenant.
+  const std::string bobs_ = keys_.add("bob", 4, kClient);
+  const std::string admins_ = keys_.add("admin", 1, {Right::Operate});
+  RunningServer server_{options_with(keys_)};
+};
+
+TEST_F(ServedInstances, AreReachedByTheTenantsClientsWithSeeTenantAndByOperators) {
+  RawClient alice = connect_with(server_, alices_);
+  const wire::InstanceReply instance = launch(alice, "echo");
+  const std::uint64_t number = instance.instance;
+  for (const std::string& key : {alices_, admins_}) {
+    RawClient client = connect_with(server_, key);
+    EXPECT_TRUE(is_done(client.ask(wire::Send{number, "from another"})));
+    EXPECT_EQ(alice.event<wire::MessageEvent>()->bytes, "from another");
+    EXPECT_EQ(refusal(client.ask(wire::Detach{number})).substr(0, 10), "not-found:");
+  }
+  // A number that is another tenant's is refused in the words for one that never was.
+  RawClient bob = connect_with(server_, bobs_);
+  RawClient blind = connect_with(server_, blinds_);
+  const std::string none = "not-found: instance " + std::to_string(number);
+  const wire::RequestBody requests[] = {wire::Send{number, "x"},
+                                        wire::CloseInput{number},
+                                        wire::SendFile{number, {"a.txt", "text/plain", 1, 0, "a"}},
+                                        wire::Abort{number},
+                                        wire::Attach{{}, number, false},
+                                        wire::Attach{{}, number, true}};
+  for (const wire::RequestBody& each : requests) {
+    EXPECT_EQ(refusal(bob.ask(each)), none + " has ended or never was");
+    EXPECT_EQ(refusal(blind.ask(each)),
+              none +
+                  " is not attached to this connection, or has ended; to reach other instances "
+                  "of its tenant, a key needs the right see-tenant");
+  }
+  EXPECT_EQ(refusal(bob.ask(wire::Abort{number + 1})),
+            "not-found: instance " + std::to_string(number + 1) + " has ended or never was");
+  RawClient admin = connect_with(server_, admins_);
+  EXPECT_TRUE(is_done(admin.ask(wire::Abort{number})));
+  EXPECT_EQ(alice.event<wire::EndedEvent>()->end.message, "aborted by an operator of the server");
+  const wire::InstanceReply next = launch(alice, "echo");
+  EXPECT_TRUE(is_done(connect_with(server_, alices_).ask(wire::Abort{next.instance})));
+  EXPECT_EQ(alice.event<wire::EndedEvent>()->end.message, "aborted by a client of its tenant");
+}
+
+TEST_F(ServedInstances, AreTakenOnlyByAWordAndTheFormerClientLearnsWhy) {
+  RawClient first = connect_with(server_, alices_);
+  RawClient second = connect_with(server_, alices_);
+  RawClient admin = connect_with(server_, admins_);
+  const wire::InstanceReply instance = launch(first, "echo");
+  const std::uint64_t number = instance.instance;
+  EXPECT_EQ(refusal(second.ask(wire::Attach{{}, number, false})),
+            "already-exists: another client is attached to the instance; an attach with \"take\" "
+            "detaches that client");
+  ASSERT_NE(as<wire::InstanceReply>(second.ask(wire::Attach{{}, number, true})), nullptr);
+  const auto detached = first.event<wire::DetachedEvent>();
+  ASSERT_TRUE(detached);
+  EXPECT_EQ(*detached,
+            (wire::DetachedEvent{number, "another client of its tenant has attached to it"}));
+  EXPECT_TRUE(is_done(first.ask(wire::Send{number, "still heard"})));
+  EXPECT_EQ(second.event<wire::MessageEvent>()->bytes, "still heard");
+  ASSERT_NE(as<wire::InstanceReply>(admin.ask(wire::Attach{{}, number, true})), nullptr);
+  EXPECT_EQ(second.event<wire::DetachedEvent>()->message,
+            "an operator of the server has attached to it");
+  EXPECT_TRUE(is_done(admin.ask(wire::Abort{number})));
+  EXPECT_TRUE(admin.event<wire::EndedEvent>());
+}
+
+TEST_F(ServedInstances, KeepAllOutputForTheNextClientIfNoneIsAttachedAtTheLaunch) {
+  RawClient alice = connect_with(server_, alices_);
+  wire::Launch request = launch_of("say");
+  request.arguments = {"before anyone came"};
+  request.attached = false;
+  const auto reply = alice.ask(request);
+  const auto* instance = as<wire::InstanceReply>(reply);
+  ASSERT_NE(instance, nullptr);
+  EXPECT_TRUE(instance->detached);
+  EXPECT_TRUE(as<wire::InstanceList>(alice.ask(wire::List{}))->instances.empty());
+  RawClient next = connect_with(server_, alices_);
+  ASSERT_NE(as<wire::InstanceReply>(next.ask(wire::Attach{{}, instance->instance, false})),
+            nullptr);
+  EXPECT_EQ(next.event<wire::MessageEvent>()->bytes, "before anyone came");
+  EXPECT_TRUE(alice.events.empty());
+}
+
+TEST_F(ServedInstances, AreListedWithTheirClientsAndTheNamesOfTheirPrograms) {
+  RawClient alice = connect_with(server_, alices_);
+  const std::uint64_t attached = launch(alice, "echo").instance;
+  const std::uint64_t detached = launch(alice, "echo").instance;
+  ASSERT_TRUE(is_done(alice.ask(wire::Detach{detached})));
+  RawClient bob = connect_with(server_, bobs_);
+  launch(bob, "echo");
+  const auto seen_by = [&](RawClient client) {
+    const auto reply = client.ask(wire::Status{true});
+    std::map<std::uint64_t, std::string> seen;
+    for (const auto& each : as<wire::StatusReply>(reply)->detail->instances) {
+      seen[each.instance] = each.client + " " + each.program_name;
+    }
+    return seen;
+  };
+  const auto of_alice = seen_by(connect_with(server_, alices_));
+  EXPECT_EQ(of_alice, (std::map<std::uint64_t, std::string>{{attached, "attached echo"},
+                                                            {detached, "detached echo"}}));
+  EXPECT_EQ(seen_by(connect_with(server_, admins_)).size(), 3u);
+}
+
 TEST(ServerWithKeys, NamesOfTheOperatorStayAndThoseOfItsClientsAreForAll) {
   Keys keys;
   const std::string alices = keys.add("alice", 3, kClient);

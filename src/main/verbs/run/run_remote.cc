@@ -29,6 +29,10 @@ void tell_shutdown(std::uint64_t grace_ms) {
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Yellow).c_str());
 }
 
+void tell_detached(InstanceId, const std::string& why) {
+  print_error("the program goes on without this client: " + why);
+}
+
 // The limits that the user gave; the server's own hold for all else.
 service::LaunchLimits limits_of(const cli::InstanceOptions& options) {
   service::LaunchLimits limits;
@@ -64,7 +68,8 @@ Result<int> run_remote(const cli::RunOptions& options) {
   std::optional<ReceivedFiles> received = TRY(received_files(options));
   const std::string key = TRY(server_key(options.key_file));
   client::RemoteService service(
-      TRY(client::ServerClient::connect(endpoint, kConnectTimeMax, {}, key)), tell_shutdown);
+      TRY(client::ServerClient::connect(endpoint, kConnectTimeMax, {}, key)),
+      {.shutdown = tell_shutdown, .detached = tell_detached});
   Result<service::ProgramName> program = bring_program(service, options.program);
   if (!program.ok()) {
     const bool is_no_module = program.error().code() == ErrorCode::InvalidArgument;
