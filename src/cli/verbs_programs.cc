@@ -18,13 +18,15 @@ Verb add_build(CLI::App& app) {
   auto options = std::make_shared<BuildOptions>();
   Rows rows(app, "build", "Make a module of a program (an inferlet): C++, Rust or a script");
   rows.add({
-      Flag{
-          "FILE", "", &options->sources,
-          "C++ sources, or the folder of a Cargo project (Rust); both are compiled. A script (.js, "
-          ".mjs, .ts or .mts) needs no compiler, and takes along what it imports by relative paths"}
+      Flag{"FILE", "", &options->sources,
+           "C++ sources, a script (.js, .mjs, .ts or .mts) with what it imports by relative paths, "
+           "or the folder of a project. A project has Cargo.toml (Rust), main.ts, main.js or "
+           "main.cpp"}
           .required(),
       {"-o,--output", "FILE.wasm", &options->output,
-       "The module; where not given, FILE with .wasm, or the program's name in the folder"},
+       "The module; if not given, FILE with .wasm, or the program's name in the folder"},
+      {"--bin", "NAME", &options->bin,
+       "Of a Cargo project with several programs: this one, and not that of default-run"},
       {"--compiler", "PATH", &options->compiler, "A clang++ that knows wasm32-wasi"},
       sdk(options->sdk),
       {"--debug", "", &options->debug,

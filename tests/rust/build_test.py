@@ -153,9 +153,25 @@ class BuildTest(unittest.TestCase):
         for name in ("one", "two"):
             (project / "src" / "bin" / f"{name}.rs").write_text("fn main() {}\n")
         end = rust_harness.quire("build", project)
-        self.assertIn("makes several programs", end.stderr)
-        end = rust_harness.quire("build", project, "-o", self.folder / "two.wasm", "--", "--bin", "two")
-        self.assertEqual(end.returncode, 0, end.stderr)
+        self.assertIn("makes several programs: one, two; name one, as in --bin one, or as default-run", end.stderr)
+        for words in (["--bin", "two"], ["--", "--bin", "two"]):
+            end = rust_harness.quire("build", project, "-o", self.folder / "two.wasm", *words)
+            self.assertEqual(end.returncode, 0, end.stderr)
+
+    def test_of_several_programs_the_manifest_chooses_unless_the_user_does(self):
+        project = self.folder / "chosen"
+        (project / "src" / "bin").mkdir(parents=True)
+        (project / "Cargo.toml").write_text('[package]\nname = "chosen"\nversion = "0.1.0"\nedition = "2021"\n'
+                                            'default-run = "two"\n[workspace]\n')
+        for name in ("one", "two"):
+            (project / "src" / "bin" / f"{name}.rs").write_text(f'fn main() {{ println!("this is {name}"); }}\n')
+        for words, wanted in (([], "two"), (["--bin", "one"], "one")):
+            end = rust_harness.quire("run", project, *words, "--model", rust_harness.harness.beside.TINY)
+            self.assertEqual(end.returncode, 0, end.stderr)
+            self.assertIn(f"this is {wanted}", end.stdout + end.stderr)
+        end = rust_harness.quire("run", self.folder / "one.js", "--bin", "one")
+        self.assertEqual(end.returncode, 2)
+        self.assertIn("--bin chooses a program of a Cargo project", end.stderr)
 
 
 if __name__ == "__main__":

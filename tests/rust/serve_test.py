@@ -70,7 +70,7 @@ class ServeTest(unittest.TestCase):
         empty.mkdir()
         end = rust_harness.quire("serve", empty, "--model", harness.beside.TINY)
         self.assertEqual(end.returncode, 3, end.stderr)
-        self.assertIn("and no folder with Cargo.toml", end.stderr)
+        self.assertIn("and no folder of a project (Cargo.toml, or one source named main)", end.stderr)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@
 #include "main/verbs/make/guest_toolchain.h"
 #include "main/verbs/make/precompiled_sdk.h"
 #include "main/verbs/make/program_files.h"
+#include "main/verbs/make/project_folder.h"
 #include "main/verbs/make/script_program.h"
+#include "main/verbs/make/source_program.h"
 #include "main/verbs/shared/output.h"
 #include "main/verbs/shared/process.h"
 #include "main/verbs/shared/sdk_location.h"
@@ -113,22 +115,16 @@ int fail_build(const std::string& compiler, int compiler_exit_code, const std::s
   return fail(ExitCode::Failed, "the compiler found errors; " + outcome);
 }
 
-int build_command(const cli::BuildOptions& options) {
+namespace {
+
+// C++ sources, or a script.
+int build_files(const cli::BuildOptions& options) {
   using cli::ExitCode;
-  if (options.sources.empty()) return fail(ExitCode::Usage, "no source was given");
-  if (options.sources.size() == 1 && is_cargo_project(options.sources[0])) {
-    return build_cargo_project({.project = options.sources[0],
-                                .output = options.output,
-                                .flags = options.flags,
-                                .debug = options.debug,
-                                .verbose = options.verbose});
-  }
   for (const std::string& each : options.sources) {
     std::error_code ignored;
-    if (fs::is_directory(each, ignored)) {
-      return fail(ExitCode::Missing, each +
-                                         " is a folder without Cargo.toml: name C++ files, or a "
-                                         "Cargo project");
+    if (is_folder(each)) {
+      return fail(ExitCode::Missing,
+                  each + " is a folder, which is built alone: name the files of one program");
     }
     if (!fs::is_regular_file(each, ignored)) return fail(ExitCode::Missing, "no file " + each);
   }
@@ -158,6 +154,39 @@ int build_command(const cli::BuildOptions& options) {
   if (end.value().exit_code == 0) return finish_program(output);
   std::fputs(compiler_advice(end.value().output).c_str(), stderr);
   return fail_build(compiler.value(), end.value().exit_code, output + " was not made");
+}
+
+// The module is named after the folder, and lies in it.
+int build_folder(const cli::BuildOptions& options) {
+  const std::string& folder = options.sources[0];
+  const Result<std::string> main_source = main_source_in(folder);
+  if (!main_source.ok()) {
+    return fail(cli::ExitCode::Missing, std::string(main_source.error().message()));
+  }
+  cli::BuildOptions of_source = options;
+  of_source.sources = {main_source.value()};
+  if (options.output.empty()) {
+    of_source.output = (fs::path(folder) / program_name_of(folder)).string() + ".wasm";
+  }
+  return build_files(of_source);
+}
+
+}  // namespace
+
+int build_command(const cli::BuildOptions& options) {
+  using cli::ExitCode;
+  if (options.sources.empty()) return fail(ExitCode::Usage, "no source was given");
+  if (options.sources.size() == 1 && is_cargo_project(options.sources[0])) {
+    return build_cargo_project({.project = options.sources[0],
+                                .output = options.output,
+                                .bin = options.bin,
+                                .flags = options.flags,
+                                .debug = options.debug,
+                                .verbose = options.verbose});
+  }
+  if (!options.bin.empty()) return fail(ExitCode::Usage, no_cargo_project_text(options.sources[0]));
+  if (options.sources.size() == 1 && is_folder(options.sources[0])) return build_folder(options);
+  return build_files(options);
 }
 
 }  // namespace quire

@@ -115,6 +115,7 @@ std::vector<std::string> command_line(const CargoBuild& build, const RustTools& 
                                    "--message-format=json-render-diagnostics"};
   if (!build.debug) line.push_back("--release");
   if (build.quiet) line.push_back("--quiet");
+  if (!build.bin.empty()) line.insert(line.end(), {"--bin", build.bin});
   line.insert(line.end(), build.flags.begin(), build.flags.end());
   return in_folder(build.project, std::move(line));
 }
@@ -134,20 +135,48 @@ std::vector<std::string> modules_in(const std::string& messages) {
   return modules;
 }
 
-Result<std::string> only_module(const CargoBuild& build, const std::string& messages) {
+// The value of default-run in the manifest of the project; empty: it has none.
+std::string default_run_of(const CargoBuild& build, const RustTools& tools) {
+  const std::vector<std::string> line = in_folder(
+      build.project, {tools.cargo, "metadata", "--no-deps", "--offline", "--format-version=1"});
+  const Result<ProcessEnd> end = run_process(line, ProcessOutput::Return);
+  if (!end.ok() || end.value().exit_code != 0) return "";
+  const Result<Json> metadata = parse_json(end.value().output, "cargo metadata");
+  if (!metadata.ok() || !metadata.value().is_object()) return "";
+  const auto packages = metadata.value().find("packages");
+  if (packages == metadata.value().end() || !packages->is_array()) return "";
+  for (const Json& each : *packages) {
+    if (!each.is_object()) continue;
+    const auto name = each.find("default_run");
+    const auto manifest = each.find("manifest_path");
+    const bool is_known =
+        name != each.end() && name->is_string() && manifest != each.end() && manifest->is_string();
+    std::error_code ignored;
+    if (is_known && fs::equivalent(manifest->get<std::string>(),
+                                   fs::path(build.project) / kManifest, ignored)) {
+      return name->get<std::string>();
+    }
+  }
+  return "";
+}
+
+Result<std::string> chosen_module(const CargoBuild& build, const RustTools& tools,
+                                  const std::string& messages) {
   const std::vector<std::string> modules = modules_in(messages);
   if (modules.size() == 1) return modules[0];
   if (modules.empty()) {
     return Error(ErrorCode::InvalidArgument,
                  build.project + " makes no program: it has neither src/main.rs nor [[bin]]");
   }
+  const std::string wanted = default_run_of(build, tools);
   std::string names;
   for (const std::string& each : modules) {
+    if (fs::path(each).stem().string() == wanted) return each;
     names += (names.empty() ? "" : ", ") + fs::path(each).stem().string();
   }
-  return Error(ErrorCode::InvalidArgument, build.project + " makes several programs: " + names +
-                                               "; name one, as in quire build " + build.project +
-                                               " -- --bin " + fs::path(modules[0]).stem().string());
+  return Error(ErrorCode::InvalidArgument,
+               build.project + " makes several programs: " + names + "; name one, as in --bin " +
+                   fs::path(modules[0]).stem().string() + ", or as default-run in its Cargo.toml");
 }
 
 void print_line(const std::vector<std::string>& line) {
@@ -166,6 +195,11 @@ bool is_cargo_project(const std::string& path) {
   return fs::is_regular_file(fs::path(path) / kManifest, ignored);
 }
 
+std::string no_cargo_project_text(const std::string& path) {
+  return "--bin chooses a program of a Cargo project, and " + path + " is not a folder with " +
+         kManifest;
+}
+
 int build_cargo_project(const CargoBuild& build) {
   const Result<RustTools> tools = find_tools(build.project);
   if (!tools.ok()) return fail(ExitCode::Missing, std::string(tools.error().message()));
@@ -177,7 +211,7 @@ int build_cargo_project(const CargoBuild& build) {
     return fail(ExitCode::Failed, "cargo ended with " + std::to_string(end.value().exit_code) +
                                       "; no program was made of " + build.project);
   }
-  const Result<std::string> module = only_module(build, end.value().output);
+  const Result<std::string> module = chosen_module(build, tools.value(), end.value().output);
   if (!module.ok()) return fail(ExitCode::Failed, std::string(module.error().message()));
   const fs::path made = module.value();
   const fs::path output =

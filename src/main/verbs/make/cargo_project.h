@@ -15,8 +15,9 @@
 namespace quire {
 
 struct CargoBuild {
-  std::string project;  // The folder.
-  std::string output;   // The module; empty: named by the project's binary, in the folder.
+  std::string project;   // The folder.
+  std::string output;    // The module; empty: named by the project's binary, in the folder.
+  std::string bin = {};  // Which of several programs; empty: that of default-run, or the only one.
   std::vector<std::string> flags = {};  // Of `cargo build`.
   bool debug = false;                   // Without optimizing.
   bool verbose = false;                 // Prints the command line.
@@ -27,6 +28,8 @@ struct CargoBuild {
 Result<std::string> find_rust_compiler();
 
 bool is_cargo_project(const std::string& path);
+// The error of --bin for a program that is not a Cargo project.
+std::string no_cargo_project_text(const std::string& path);
 
 // Makes the module, says on standard error what went wrong, and returns an exit code of
 // cli/exit_code.h: Ok, Missing (cargo, the target), Failed (it does not compile, or makes not

@@ -1,6 +1,7 @@
 #include "main/verbs/make/program_files.h"
 
 #include "cli/spelling.h"
+#include "main/verbs/make/project_folder.h"
 #include "main/verbs/make/script_program.h"
 #include "main/verbs/shared/shipped_endpoints.h"
 
@@ -81,9 +82,7 @@ Result<void> add_file(const std::filesystem::path& path, ProgramFiles& files) {
 Result<void> check_module_file(const std::string& path) {
   std::error_code failed;
   if (std::filesystem::is_directory(path, failed)) {
-    return Error(ErrorCode::InvalidArgument,
-                 path + " is a folder: name one module in it, as in " +
-                     (std::filesystem::path(path) / "text_completion.wasm").string());
+    return Error(ErrorCode::InvalidArgument, std::string(main_source_in(path).error().message()));
   }
   Result<File> opened = File::open(path);
   const bool may_be_name = !opened.ok() && opened.error().code() == ErrorCode::NotFound &&
@@ -129,9 +128,11 @@ Result<ProgramFiles> find_programs(const std::vector<std::string>& paths) {
     }
     if (failed) return Error(ErrorCode::Io, each + ": " + failed.message());
     if (found == 0) {
-      return Error(ErrorCode::NotFound,
-                   each + " holds no file that ends with " + kModuleEnding +
-                       ", no script (.js, .mjs, .ts, .mts), and no folder with Cargo.toml");
+      return Error(
+          ErrorCode::NotFound,
+          each + " holds no file that ends with " + kModuleEnding +
+              ", no script (.js, .mjs, .ts, .mts), and no folder of a project (Cargo.toml, or "
+              "one source named main)");
     }
   }
   return files;

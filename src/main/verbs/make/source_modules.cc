@@ -6,33 +6,36 @@
 #include "base/utf8.h"
 #include "main/verbs/make/cargo_project.h"
 #include "main/verbs/make/program_files.h"
+#include "main/verbs/make/project_folder.h"
 #include "main/verbs/make/script_program.h"
 #include "main/verbs/make/source_program.h"
+#include "main/verbs/shared/scratch_folder.h"
 
 namespace quire {
 
 namespace {
 
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
-}
-
-// The scripts and the Cargo projects of a folder that is not itself a project.
+// The scripts and the projects of a folder that is not itself a project.
 std::vector<std::string> sources_in(const std::string& folder) {
   std::vector<std::string> sources = scripts_in(folder);
   std::vector<std::string> projects;
   std::error_code failed;
   for (const auto& each : std::filesystem::directory_iterator(folder, failed)) {
-    if (is_cargo_project(each.path().string())) projects.push_back(each.path().string());
+    if (is_project_folder(each.path().string())) projects.push_back(each.path().string());
   }
   std::ranges::sort(projects);
   sources.insert(sources.end(), projects.begin(), projects.end());
   return sources;
 }
 
+// A project that is not Cargo's may hold modules, such as its own. Then all that it holds is meant.
 bool is_folder_of_programs(const std::string& path) {
-  return is_folder(path) && !is_cargo_project(path);
+  if (!is_folder(path) || is_cargo_project(path)) return false;
+  return !is_project_folder(path) || has_modules(path);
+}
+
+bool is_source(const std::string& path) {
+  return is_program_source(path) && !is_folder_of_programs(path);
 }
 
 // The paths, with the sources of a folder after it. A folder without modules is left out then.
@@ -51,7 +54,7 @@ std::vector<std::string> with_sources(const std::vector<std::string>& paths) {
 
 bool SourceModules::has_source(const std::vector<std::string>& paths) {
   return std::any_of(paths.begin(), paths.end(), [](const std::string& each) {
-    return is_folder_of_programs(each) ? !sources_in(each).empty() : is_program_source(each);
+    return is_folder_of_programs(each) ? !sources_in(each).empty() : is_source(each);
   });
 }
 
@@ -64,16 +67,16 @@ Result<std::vector<std::string>> SourceModules::build(const std::vector<std::str
     const bool is_file = !is_folder_of_programs(each);
     const auto [at, is_new] = is_file ? given.emplace(name, each) : std::pair(given.end(), true);
     if (!is_new && at->second == each) continue;
-    if (!is_new && (is_program_source(each) || is_program_source(at->second))) {
+    if (!is_new && (is_source(each) || is_source(at->second))) {
       return Error(ErrorCode::AlreadyExists, "two programs are named " + in_quotes(name) + ": " +
                                                  at->second + " and " + each);
     }
-    if (!is_program_source(each)) {
+    if (!is_source(each)) {
       modules.push_back(each);
       continue;
     }
     TRY(check_guest_name(name, "program name"));
-    if (folder_.empty()) return Error(ErrorCode::Io, "no folder for temporary files could be made");
+    if (folder_.empty()) return no_scratch_folder();
     const std::string module = (folder_ / name).string() + ".wasm";
     exit_code_ = build_for_run(each, module);
     if (exit_code_ != 0) return Error(ErrorCode::InvalidArgument, each + " was not built");

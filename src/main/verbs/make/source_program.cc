@@ -19,6 +19,7 @@
 #include "main/verbs/make/compiler_advice.h"
 #include "main/verbs/make/guest_toolchain.h"
 #include "main/verbs/make/precompiled_sdk.h"
+#include "main/verbs/make/project_folder.h"
 #include "main/verbs/make/script_program.h"
 #include "main/verbs/shared/artifact_cache.h"
 #include "main/verbs/shared/output.h"
@@ -268,22 +269,27 @@ bool is_cpp_source(const std::string& path) {
 }
 
 bool is_program_source(const std::string& path) {
-  return is_cpp_source(path) || is_script_source(path) || is_cargo_project(path);
+  return is_cpp_source(path) || is_script_source(path) || is_project_folder(path);
 }
 
 std::string program_name_of(const std::string& source) {
-  if (!is_cargo_project(source)) return fs::path(source).stem().string();
+  if (!is_project_folder(source)) return fs::path(source).stem().string();
   std::error_code ignored;
   const fs::path folder = fs::absolute(source, ignored).lexically_normal();
   return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
 }
 
-int build_for_run(const std::string& source, const std::string& module) {
-  if (is_script_source(source)) return build_script(source, module);
+int build_for_run(const std::string& source, const std::string& module, const std::string& bin) {
   if (is_cargo_project(source)) {
-    return build_cargo_project({.project = source, .output = module, .quiet = true});
+    return build_cargo_project({.project = source, .output = module, .bin = bin, .quiet = true});
   }
   std::error_code ignored;
+  if (fs::is_directory(source, ignored)) {
+    const Result<std::string> main_source = main_source_in(source);
+    if (!main_source.ok()) return fail_program(main_source.error());
+    return build_for_run(main_source.value(), module);
+  }
+  if (is_script_source(source)) return build_script(source, module);
   if (!fs::is_regular_file(source, ignored)) return fail(ExitCode::Missing, "no file " + source);
   Result<Toolchain> tools = find_toolchain(source);
   if (!tools.ok()) return fail(ExitCode::Missing, std::string(tools.error().message()));
@@ -292,8 +298,12 @@ int build_for_run(const std::string& source, const std::string& module) {
 }
 
 std::vector<std::string> files_of_program(const std::string& source) {
-  if (is_script_source(source)) return files_of_script(source);
   if (is_cargo_project(source)) return files_of_cargo_project(source);
+  if (is_project_folder(source)) {
+    const Result<std::string> main_source = main_source_in(source);
+    return main_source.ok() ? files_of_program(main_source.value()) : std::vector{source};
+  }
+  if (is_script_source(source)) return files_of_script(source);
   Result<Toolchain> tools = find_toolchain(source);
   if (!tools.ok()) return {source};
   return ProgramBuild(std::move(tools).take(), source).files();

@@ -8,6 +8,7 @@
 #include "base/guest_name.h"
 #include "base/utf8.h"
 #include "main/verbs/make/source_program.h"
+#include "main/verbs/shared/scratch_folder.h"
 #include "main/verbs/shared/sdk_location.h"
 #include "main/verbs/shared/shipped_endpoints.h"
 
@@ -126,9 +127,7 @@ Result<bool> EndpointPrograms::claim(const std::string& name, const std::string&
 }
 
 Result<std::string> EndpointPrograms::build(const std::string& source) {
-  if (scratch_.empty()) {
-    return Error(ErrorCode::Io, "no folder for temporary files could be made");
-  }
+  if (scratch_.empty()) return no_scratch_folder();
   const std::string module = (scratch_ / program_name_of(source)).string() + ".wasm";
   build_exit_code_ = build_for_run(source, module);
   if (build_exit_code_ == 0) return module;

@@ -19,14 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::hours kTemporaryAgeMax{1};
-constexpr std::uint64_t kInputBytesMax = 64u << 20;
+constexpr std::uint64_t kDependencyBytesMax = 64u << 20;
 constexpr const char* kInputsFile = "inputs";
 constexpr const char* kTemporary = ".tmp-";
 
 // The state of a file as one word; nothing if it cannot be read.
 std::optional<std::string> state_of(const Input& input) {
   if (input.test == InputTest::Content) {
-    const Result<std::string> content = read_file(input.path, kInputBytesMax);
+    const Result<std::string> content = read_file(input.path, kDependencyBytesMax);
     if (!content.ok()) return std::nullopt;
     return hex(sha256(std::as_bytes(std::span(content.value()))));
   }

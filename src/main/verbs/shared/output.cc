@@ -13,7 +13,7 @@
 namespace quire {
 namespace {
 
-constexpr std::size_t kInputBytesMax = std::size_t{64} << 20;
+constexpr std::size_t kStandardInputBytesMax = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -90,7 +90,7 @@ Result<std::string> read_standard_input() {
   while (true) {
     const std::size_t count = std::fread(part, 1, sizeof part, stdin);
     text.append(part, count);
-    if (text.size() > kInputBytesMax) {
+    if (text.size() > kStandardInputBytesMax) {
       return Error(ErrorCode::TooLarge, "standard input is longer than 64 MiB");
     }
     if (count < sizeof part) break;

@@ -1,23 +1,15 @@
 #pragma once
 // ScratchFolder is a folder of its own among the machine's temporary files, gone with its object.
-#include <cstdlib>
 #include <filesystem>
-#include <string>
-#include <system_error>
+
+#include "base/result.h"
 
 namespace quire {
 
 class ScratchFolder {
  public:
-  ScratchFolder() {
-    std::error_code error;
-    std::string pattern = (std::filesystem::temp_directory_path(error) / "quire-XXXXXX").string();
-    if (!error && mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
+  ScratchFolder();
+  ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }  // Empty: it could not be made.
@@ -25,5 +17,8 @@ class ScratchFolder {
  private:
   std::filesystem::path path_;
 };
+
+// Why no such folder can be made: Io names the folder, its variable and the next step.
+Error no_scratch_folder();
 
 }  // namespace quire
