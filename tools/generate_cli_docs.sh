@@ -13,7 +13,7 @@ generate() {
   echo
   echo "Written by \`tools/generate_cli_docs.sh build/release/quire\` from the program's own help; a test"
   echo "compares the two."
-  local verbs=("" run serve status generate chat eval model "model list" "model show" "model add" "model remove"
+  local verbs=("" run serve status ps attach send abort generate chat eval model "model list" "model show" "model add" "model remove"
     "model verify" "adapter list" "adapter show" "adapter add" "adapter remove" tokenize detokenize template build new doctor "config show" "kv list" "kv show"
     "kv export" "kv import" "kv delete" "kv verify" "kv gc" "kv tree" "kv why"
     "bench kv" "bench generate" "bench launch" completion)

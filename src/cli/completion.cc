@@ -1,6 +1,7 @@
 #include "cli/completion.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/rows.h"
 #include "cli/verb.h"
@@ -25,9 +26,9 @@ class Completer {
     out_.begin = last;
     if (is_after_dashes_) {
       out_.takes_files = true;
-    } else if (flag_ != nullptr) {
+    } else if (flag_ != nullptr || (last == "=" && divided_ != nullptr)) {
       if (last == "=") out_.begin.clear();  // bash takes "=" for a word of its own.
-      add_values(*flag_);
+      add_values(flag_ != nullptr ? *flag_ : *divided_);
     } else if (last.starts_with("--") && last.find('=') != std::string::npos) {
       add_value_of_word(last);
     } else if (last.starts_with('-')) {
@@ -43,15 +44,27 @@ class Completer {
   void pass(const std::string& word) {
     if (is_after_dashes_) return;
     if (word == "=" && flag_ != nullptr) return;
+    // bash hands on NAME=PATH as three words, of which this is the second.
+    const CLI::Option* const divided = std::exchange(divided_, nullptr);
+    if (word == "=" && divided != nullptr) {
+      flag_ = divided;
+      return;
+    }
     if (flag_ != nullptr) {
+      note(*flag_, word);
+      if (type_of(*flag_).find('=') != std::string::npos) divided_ = flag_;
       flag_ = nullptr;
       return;
     }
     if (word == "--") {
       is_after_dashes_ = true;
     } else if (word.size() > 1 && word.starts_with('-')) {
-      if (word.find('=') != std::string::npos) return;
-      const CLI::Option* flag = find_flag(*verb_, word);
+      const std::size_t equals = word.find('=');
+      const CLI::Option* flag = find_flag(*verb_, word.substr(0, equals));
+      if (equals != std::string::npos) {
+        if (flag != nullptr) note(*flag, word.substr(equals + 1));
+        return;
+      }
       if (flag != nullptr && takes_value(*flag)) flag_ = flag;
     } else {
       for (const CLI::App* each : verbs_of(*verb_)) {
@@ -61,6 +74,12 @@ class Completer {
       }
       ++position_;
     }
+  }
+
+  // The server whose instances are completed.
+  void note(const CLI::Option& flag, const std::string& value) {
+    if (flag.check_lname("server")) out_.server = value;
+    if (flag.check_lname("key-file")) out_.key_file = value;
   }
 
   void add(const std::string& word, const std::string& help) {
@@ -109,11 +128,13 @@ class Completer {
     out_.takes_files = name == "PROGRAM" || name == "FILE" || name == "SOURCE" || name == "MODEL";
     out_.takes_models = name == "MODEL";
     out_.takes_programs = full_name(*verb_) == "quire run";
+    out_.takes_instances = name == "ID";
   }
 
   const CLI::App* verb_;
   const std::vector<std::string>& words_;
-  const CLI::Option* flag_ = nullptr;  // Whose value comes next.
+  const CLI::Option* flag_ = nullptr;     // Whose value comes next.
+  const CLI::Option* divided_ = nullptr;  // Its value came just before, and may go on with "=".
   std::size_t position_ = 0;
   bool is_after_dashes_ = false;
   Completion out_;

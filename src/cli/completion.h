@@ -21,8 +21,11 @@ struct Completion {
   std::string before;  // "--model=", where flag and value are one word.
   bool takes_files = false;
   bool takes_folders = false;
-  bool takes_models = false;    // Names of models.
-  bool takes_programs = false;  // Names of programs that come with quire.
+  bool takes_models = false;     // Names of models.
+  bool takes_programs = false;   // Names of programs that come with quire.
+  bool takes_instances = false;  // Numbers of instances of the server that the words name.
+  std::string server;            // The values of --server and --key-file; empty: not given.
+  std::string key_file;
 };
 
 // `words` without "quire"; the last one is completed, and may be empty.

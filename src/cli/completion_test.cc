@@ -54,5 +54,30 @@ TEST(Completion, KnowsWhereFilesModelsAndProgramsStand) {
   EXPECT_FALSE(complete({"chat", ""}).takes_files);
 }
 
+TEST(Completion, KnowsThePathAfterANameAndAnEqualsSign) {
+  for (const char* verb : {"generate", "chat", "run", "serve"}) {
+    // As bash divides it, and as zsh and fish hand it on.
+    EXPECT_TRUE(complete({verb, "--adapter", "x", "=", "my"}).takes_files) << verb;
+    EXPECT_EQ(complete({verb, "--adapter", "x", "=", "my"}).begin, "my") << verb;
+    EXPECT_TRUE(complete({verb, "--adapter", "x", "="}).takes_files) << verb;
+    EXPECT_EQ(complete({verb, "--adapter", "x", "="}).begin, "") << verb;
+    EXPECT_TRUE(complete({verb, "--adapter", "x=my"}).takes_files) << verb;
+  }
+  EXPECT_FALSE(complete({"generate", "--adapter", "x", "=", "my", ""}).takes_files);
+  EXPECT_FALSE(complete({"generate", "--seed", "1", "=", ""}).takes_files);
+}
+
+TEST(Completion, AsksForTheInstancesOfTheServerThatTheLineNames) {
+  for (const char* verb : {"attach", "send", "abort"}) {
+    const Completion found =
+        complete({verb, "--server", "ws://127.0.0.1:7000", "--key-file=alice.key", ""});
+    EXPECT_TRUE(found.takes_instances) << verb;
+    EXPECT_EQ(found.server, "ws://127.0.0.1:7000");
+    EXPECT_EQ(found.key_file, "alice.key");
+  }
+  EXPECT_FALSE(complete({"send", "12", ""}).takes_instances);
+  EXPECT_TRUE(complete({"abort", "12", ""}).takes_instances);
+}
+
 }  // namespace
 }  // namespace quire::cli

@@ -96,17 +96,24 @@ struct InstanceOptions {
   bool has_output = false;
 };
 
+// How `quire run` launches a program.
+struct LaunchOptions {
+  std::uint32_t tenant = 0;                // Of the server.
+  double deadline_seconds = 0.0;           // After the launch; 0: none.
+  std::optional<std::uint64_t> seed = {};  // Of the program's random numbers.
+  bool detaches = false;                   // On a server: it goes on without this client.
+};
+
 enum class KvTreeStyle : std::uint8_t { None, Text, Dot };
 struct RunOptions {
   EngineOptions engine;
   InstanceOptions instance;
   std::string server;         // Where to run it, as ws(s)://HOST:PORT; empty: in an engine here.
   std::string key_file = {};  // With the server's key; empty: $QUIRE_KEY, if any.
-  std::uint32_t tenant = 0;   // Of the server.
-  double deadline_seconds = 0.0;           // After the launch; 0: none.
-  std::optional<std::uint64_t> seed = {};  // Of the program's random numbers.
+  LaunchOptions launch = {};
   std::string program;         // A file; with a server also a name that the server knows.
   std::string source;          // The C++ file that `program` was made of for this run, if any.
+  std::string bin;             // Of a Cargo project, which of its programs; empty: its own choice.
   bool watches = false;        // Runs the program again when one of its files changes.
   bool shows_options = false;  // PROGRAM --help: print the options of the program, run nothing.
   std::vector<std::string> further_programs;  // Files and folders, to be launched by name.

@@ -19,10 +19,10 @@ constexpr const char* kDescription =
     "Quire: a serving system for language models in which the unit of service is a program.";
 
 constexpr const char* kFooter = R"(Examples:
-  quire run build/release/inferlets/text_completion.wasm -- --prompt "The capital of France is"
+  quire run text_completion -- --prompt "The capital of France is"
   quire generate --prompt "The capital of France is" --max-tokens 32
   quire chat
-  quire serve build/release/inferlets
+  quire serve
 
 Exit codes:
   0    done
@@ -188,8 +188,10 @@ std::vector<Verb> add_verbs(CLI::App& app, CommandLine program) {
   app.set_help_all_flag("--help-all", "The help of every verb");
 
   std::vector<Verb> verbs;
-  for (auto* add : {add_run, add_serve, add_status, add_generate, add_chat, add_eval})
+  for (auto* add : {add_run, add_serve, add_status, add_ps, add_attach, add_send, add_abort,
+                    add_generate, add_chat, add_eval}) {
     verbs.push_back(add(app));
+  }
   add_model(app, verbs);
   add_adapter(app, verbs);
   for (auto* add : {add_tokenize, add_detokenize, add_template, add_build, add_new, add_doctor}) {

@@ -14,6 +14,7 @@
 #include "cli/options_build.h"
 #include "cli/options_completion.h"
 #include "cli/options_config.h"
+#include "cli/options_instances.h"
 #include "cli/options_keys.h"
 #include "cli/options_kv.h"
 #include "cli/options_launch.h"
@@ -24,11 +25,12 @@
 
 namespace quire::cli {
 
-using Request = std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions,
-                             ModelOptions, TokenizeOptions, DetokenizeOptions, TemplateOptions,
-                             BuildOptions, NewOptions, DoctorOptions, KvOptions, BenchOptions,
-                             BenchPagesOptions, BenchLaunchOptions, StatusOptions, ConfigOptions,
-                             KeysOptions, UsageOptions, CompletionOptions, AdapterOptions>;
+using Request =
+    std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
+                 TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions, NewOptions,
+                 DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions, BenchLaunchOptions,
+                 StatusOptions, ConfigOptions, KeysOptions, UsageOptions, CompletionOptions,
+                 AdapterOptions, PsOptions, AttachOptions, SendOptions, AbortOptions>;
 
 struct Parsed {
   std::optional<Request> request;

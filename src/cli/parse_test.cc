@@ -325,9 +325,10 @@ TEST(Parse, EveryLimitTakesItsLeastAndItsMostAndNothingBeyond) {
 TEST(Parse, ARunNamesATenantOfAServerAlone) {
   const auto options = parsed_as<RunOptions>(
       {"run", "--server", "ws://localhost:1", "p.wasm", "--tenant", "7", "--deadline", "1.5"});
-  EXPECT_EQ(options.tenant, 7u);
-  EXPECT_EQ(options.deadline_seconds, 1.5);
-  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--deadline", "2"}).deadline_seconds, 2.0);
+  EXPECT_EQ(options.launch.tenant, 7u);
+  EXPECT_EQ(options.launch.deadline_seconds, 1.5);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--deadline", "2"}).launch.deadline_seconds,
+            2.0);
   EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--tenant", "7"}),
             "--tenant is one of a server, which --server names; programs that run here are tenant "
             "0");
@@ -336,11 +337,12 @@ TEST(Parse, ARunNamesATenantOfAServerAlone) {
 }
 
 TEST(Parse, ARunTakesASeedThatTheProtocolCanCarry) {
-  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).seed, std::nullopt);
-  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--seed", "0"}).seed, 0u);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).launch.seed, std::nullopt);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--seed", "0"}).launch.seed, 0u);
   const std::string most = "9007199254740991";
-  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--server", "ws://a:1", "--seed", most}).seed,
-            (std::uint64_t{1} << 53) - 1);
+  EXPECT_EQ(
+      parsed_as<RunOptions>({"run", "p.wasm", "--server", "ws://a:1", "--seed", most}).launch.seed,
+      (std::uint64_t{1} << 53) - 1);
   for (const char* each : {"9007199254740992", "-1", "1.5", "many", ""}) {
     const std::string error = first_line_of_usage_error(
         std::vector<std::string>{"run", "p.wasm", std::string("--seed=") + each});
@@ -609,6 +611,40 @@ TEST(Parse, AVerbThatDoesNotExistIsNamedWithTheOneThatWasMeant) {
             "\"hello.cpp\" is not a verb; quire build hello.cpp makes a program of it");
   EXPECT_NE(first_line_of_usage_error({"frobnicate"}).find("there are: run, serve, "),
             std::string::npos);
+}
+
+TEST(Parse, AnInstanceIsANumberAndOnlyAttachTakesItsName) {
+  EXPECT_EQ(parsed_as<AttachOptions>({"attach", "9007199254740991"}).instance, 9007199254740991u);
+  const std::string name = "0123456789abcdef0123456789abcdef";
+  EXPECT_EQ(parsed_as<AttachOptions>({"attach", name, "--take"}).name, name);
+  EXPECT_EQ(parsed_as<AbortOptions>({"abort", "3", "5"}).instances,
+            (std::vector<std::uint64_t>{3, 5}));
+  for (const std::string& wrong :
+       {std::string("0"), std::string("9007199254740992"), std::string("x"), name}) {
+    EXPECT_EQ(first_line_of_usage_error({"abort", wrong}).substr(0, 3), "ID:") << wrong;
+  }
+}
+
+TEST(Parse, SendTakesItsMessageFromOnePlace) {
+  EXPECT_EQ(parsed_as<SendOptions>({"send", "3", "hello"}).text, "hello");
+  EXPECT_TRUE(parsed_as<SendOptions>({"send", "3"}).reads_lines);
+  EXPECT_TRUE(parsed_as<SendOptions>({"send", "3", "-", "--end"}).reads_lines);
+  EXPECT_FALSE(parsed_as<SendOptions>({"send", "3", "--end"}).reads_lines);
+  EXPECT_FALSE(parsed_as<SendOptions>({"send", "3", "--send-file", "a.csv"}).reads_lines);
+  EXPECT_NE(first_line_of_usage_error({"send", "3", "hello", "--file", "a"}), "");
+}
+
+TEST(Parse, DetachIsForAServerAndForClientsThatNeedNotStay) {
+  const std::vector<std::string> run = {"run", "p.wasm", "--server", "ws://a:1", "--detach"};
+  EXPECT_TRUE(parsed_as<RunOptions>(run).launch.detaches);
+  EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--detach"}).substr(0, 45),
+            "--detach is for a server, which --server name");
+  for (const auto& more : std::vector<std::vector<std::string>>{
+           {"--watch"}, {"--send-file", "a.csv"}, {"--save-files", "kept"}}) {
+    std::vector<std::string> words = run;
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_NE(first_line_of_usage_error(words).find("--detach"), std::string::npos) << more[0];
+  }
 }
 
 TEST(Parse, AFlagThatDoesNotExistIsNamedWithTheOneThatWasMeant) {

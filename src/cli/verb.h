@@ -107,6 +107,10 @@ Verb add_run(CLI::App& app);
 Verb add_serve(CLI::App& app);
 Verb add_serve_flags(CLI::App* verb);  // The same flags for a verb that is there.
 Verb add_status(CLI::App& app);
+Verb add_ps(CLI::App& app);
+Verb add_attach(CLI::App& app);
+Verb add_send(CLI::App& app);
+Verb add_abort(CLI::App& app);
 Verb add_generate(CLI::App& app);
 Verb add_chat(CLI::App& app);
 Verb add_eval(CLI::App& app);

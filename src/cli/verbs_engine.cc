@@ -23,17 +23,23 @@ Result<void> check_key_file(const std::string& server, const std::string& key_fi
 
 std::vector<Flag> program_rows(RunOptions& options) {
   return {
-      Flag{"PROGRAM", "", &options.program,
-           "A Wasm module, a script (.js, .mjs, .ts, .mts), a C++ file or the folder of a Cargo "
-           "project, which is compiled for this run, or the name of a program that comes with "
-           "quire. With --server also the name of a program there. PROGRAM --help prints the "
-           "options of the program"}
+      Flag{
+          "PROGRAM", "", &options.program,
+          "A Wasm module, a script (.js, .mjs, .ts, .mts), a C++ file (compiled for this run), the "
+          "folder of a project, or the name of a program that comes with quire. A project has "
+          "Cargo.toml, main.ts, main.js or main.cpp. With --server also the name of a program "
+          "there. PROGRAM --help prints the options of the program"}
           .required(),
+      {"--bin", "NAME", &options.bin,
+       "Of a Cargo project with several programs: this one, and not that of default-run"},
       server(options.server, "Run it on the server"),
       key_file(options.key_file),
       {"--each", "FILE", &options.each_file,
        "One instance for each line of FILE, all at once; a line is a JSON array of arguments, or "
        "an object with \"args\". What follows \"--\" goes before those of each line"},
+      {"--detach", "", &options.launch.detaches,
+       "With --server: print the number of the instance and return; the program goes on alone, and "
+       "all that it sends waits for quire attach"},
       {"--watch", "", &options.watches,
        "Run PROGRAM again each time that its file changes, or one that it includes; the run before "
        "is ended"},
@@ -47,16 +53,16 @@ std::vector<Flag> program_rows(RunOptions& options) {
       {"--save-files", "FOLDER", &options.save_folder,
        "Write the files that the program sends into FOLDER, over nothing that is there; with "
        "--each into a folder of the instance's number in it. Without, they are not kept"},
-      {"--tenant", "N", &options.tenant,
+      {"--tenant", "N", &options.launch.tenant,
        "With --server: the tenant of it that the program belongs to and is charged to (quire "
        "serve --tenant)",
        whole_within(0, UINT32_MAX)},
-      {"--deadline", "S", &options.deadline_seconds,
+      {"--deadline", "S", &options.launch.deadline_seconds,
        "Seconds after its launch by which the program should be done: of the work of one tenant "
        "and priority, the earlier deadline goes first. It promises nothing, and nothing ends when "
        "it is over; 0 for none",
        real_within(0.0, 1e6)},
-      {"--seed", "N", &options.seed,
+      {"--seed", "N", &options.launch.seed,
        "Make the random numbers of the program, and of the programs that it launches, the same in "
        "each run with this N. Without --seed they differ. The seed for drawing tokens is an option "
        "of the program, after --",
@@ -79,42 +85,77 @@ std::vector<Flag> report_rows(RunOptions& options) {
 }
 
 constexpr const char* kRunNotes =
-    R"(What the program sends goes to standard output, lines of standard input reach its receive(), its log
-and a closing line go to standard error: tokens computed, tokens/s, time to the first token, the most
-pages held at once, tokens found in the cache of those asked for. Tokens of programs that it launched (its
-children) and tokens opened from a snapshot are counted apart. Arguments of the program follow after
-"--", at most 1 MiB of them. Its receive_file() gets the files of --send-file; the end of standard input
-comes after them. A program has no other way to files: a long prompt reaches it by one of these two.
+    R"(What the program sends goes to standard output, lines of standard input reach its
+receive(), its log and a closing line go to standard error: tokens computed, tokens/s,
+time to the first token, the most pages held at once, tokens found in the cache of those
+asked for. Tokens of programs that it launched (its children) and tokens opened from a
+snapshot are counted apart. Arguments of the program follow after "--", at most 1 MiB of
+them. Its receive_file() gets the files of --send-file; the end of standard input comes
+after them. A program has no other way to files: a long prompt reaches it by one of
+these two.
 
-With --server the program runs there and all else is the same: it is uploaded unless the server has it,
-Ctrl-C stops it, and its limits are at most the server's. Flags of the engine are the server's then.
+A result that the program returns or sets is a line "result: ..." on standard error. With --json
+each line is an object whose "event" says what it is: "message", "file", "end" (with the result),
+and on standard error "totals".
 
-A C++ file is compiled in about a second, without optimizing its own code; quire build optimizes. The module is
-kept, and a run of the same source compiles nothing. A folder with Cargo.toml is a Rust program,
-which cargo compiles.
+With --server the program runs there and all else is the same: it is uploaded unless the server
+has it, Ctrl-C stops it, and its limits are at most the server's. Flags of the engine are the
+server's then. A name is that of a program of the server, or else of one that comes with quire
+here, which is uploaded.
+
+A C++ file is compiled in about a second, without optimizing its own code; quire build optimizes.
+The module is kept, and a run of the same source compiles nothing. A folder with Cargo.toml is a
+Rust program, which cargo compiles: of several the one that default-run in Cargo.toml names, or
+--bin. Another folder is the program in its main.ts, main.js or main.cpp.
 
 Examples:
   quire run tree_of_thought --help
   quire run program.cpp -- --prompt "Once upon a time"
   quire run --watch program.cpp -- --prompt "Once upon a time"
-  quire run my_project -- --prompt "Once upon a time"
-  quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
+  quire run ./my_project -- --prompt "Once upon a time"
+  quire run text_completion -- --prompt "Once upon a time" --max-tokens 64
   quire run program.wasm --each arguments.jsonl --json
   quire run program.wasm --send-file table.csv --save-files results
-  quire run text_completion.wasm --send-file story.txt -- --prompt-file story.txt
-  git diff | quire run text_completion.wasm -- --prompt -
-  quire run build/release/inferlets/fetch.wasm --allow-http example.com -- https://example.com/
-  quire run --server ws://127.0.0.1:7847 program.wasm -- --max-tokens 64
+  quire run text_completion --send-file story.txt -- --prompt-file story.txt
+  git diff | quire run text_completion -- --prompt -
+  quire run fetch --allow-http example.com -- https://example.com/
+  quire run --server ws://127.0.0.1:7847 text_completion -- --prompt "Once upon a time"
+  quire run --server ws://127.0.0.1:7847 --detach program.wasm -- --max-tokens 64
   quire run program.wasm --each arguments.jsonl --kv-tree=dot
   quire run program.wasm --each arguments.jsonl --kv-report report.json && quire kv why report.json)";
 
+Result<void> check_detach(const RunOptions& options) {
+  if (!options.launch.detaches) return {};
+  if (options.server.empty()) {
+    return Error(ErrorCode::InvalidArgument,
+                 "--detach is for a server, which --server names: a program that runs here ends "
+                 "with quire");
+  }
+  if (options.watches) {
+    return Error(
+        ErrorCode::InvalidArgument,
+        "--detach and --watch exclude each other: a detached program is not ended when its "
+        "file changes");
+  }
+  if (!options.sent_files.empty()) {
+    return Error(ErrorCode::InvalidArgument,
+                 "--send-file needs a client that stays, and --detach returns at once; send the "
+                 "file after it, with quire send ID --send-file PATH");
+  }
+  if (options.save_folder.empty()) return {};
+  return Error(ErrorCode::InvalidArgument,
+               "--save-files needs a client that stays, and --detach returns at once; keep them "
+               "with quire attach ID --save-files FOLDER");
+}
+
 Result<void> check_run(RunOptions& options) {
-  if (options.server.empty() && options.tenant != 0) {
+  if (options.server.empty() && options.launch.tenant != 0) {
     return Error(ErrorCode::InvalidArgument,
                  "--tenant is one of a server, which --server names; programs that run here are "
                  "tenant 0");
   }
   TRY(check_key_file(options.server, options.key_file));
+  TRY(check_detach(options));
   const bool explains = options.kv_why || !options.kv_report_file.empty();
   if (explains) options.engine.misses = MissUse::Explain;
   const bool shows_pages = explains || options.kv_tree != KvTreeStyle::None;

@@ -323,7 +323,7 @@ Examples:
   quire serve
   curl localhost:7847/v1/chat/completions -d '{"model": "smollm2-135m-instruct", "messages": [{"role": "user", "content": "Hi"}]}'
   quire serve --no-endpoints
-  quire serve build/release/inferlets --listen 127.0.0.1:0 --instances 200
+  quire serve programs --listen 127.0.0.1:0 --instances 200
   quire serve write.cpp --endpoint "POST /write=write"
   quire serve --endpoint "POST /complete=complete_http.wasm" --allow-origin https://example.com
   quire serve --tenant 0=weight:3 --tenant 1=weight:1,instances:64,memory:4GiB

@@ -10,6 +10,8 @@
 #include "bench/machine/bench_command.h"
 #include "bench/machine/bench_launch_command.h"
 #include "cli/parse.h"
+#include "main/verbs/instances/instance_commands.h"
+#include "main/verbs/instances/ps_command.h"
 #include "main/verbs/make/build_command.h"
 #include "main/verbs/make/completion_command.h"
 #include "main/verbs/make/installed_files.h"
@@ -39,6 +41,10 @@ struct Commands {
   int operator()(const cli::RunOptions& options) const { return run_command(options); }
   int operator()(const cli::ServeOptions& options) const { return serve_command(options); }
   int operator()(const cli::StatusOptions& options) const { return status_command(options); }
+  int operator()(const cli::PsOptions& options) const { return ps_command(options); }
+  int operator()(const cli::AttachOptions& options) const { return attach_command(options); }
+  int operator()(const cli::SendOptions& options) const { return send_command(options); }
+  int operator()(const cli::AbortOptions& options) const { return abort_command(options); }
   int operator()(const cli::GenerateOptions& options) const { return generate_command(options); }
   int operator()(const cli::ChatOptions& options) const { return chat_command(options); }
   int operator()(const cli::EvalOptions& options) const { return eval_command(options); }

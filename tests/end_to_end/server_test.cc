@@ -229,9 +229,10 @@ TEST(EndToEndServer, FilesGoBothWaysHereAndThere) {
             std::string::npos)
       << huge.err;
   const ProcessResult json = run_there(server, {"files", "--json", "--", "x", "y"}, {.input = ""});
-  EXPECT_NE(json.out.find("{\"bytes\":1,\"file\":\"x\",\"instance\":0,\"media_type\":"
-                          "\"text/plain\",\"path\":null}"),
-            std::string::npos)
+  EXPECT_NE(
+      json.out.find("{\"bytes\":1,\"event\":\"file\",\"file\":\"x\",\"instance\":0,\"media_type\":"
+                    "\"text/plain\",\"path\":null}"),
+      std::string::npos)
       << json.out;
 }
 

@@ -1,10 +1,14 @@
 #include "main/verbs/make/completion_command.h"
 
+#include <chrono>
 #include <string>
+#include <utility>
 
+#include "base/utf8.h"
 #include "cli/completion.h"
 #include "inference/model_store/model_store.h"
 #include "main/verbs/shared/output.h"
+#include "main/verbs/shared/server_instances.h"
 #include "main/verbs/shared/shipped_endpoints.h"
 
 namespace quire {
@@ -40,6 +44,7 @@ _quire() {
     esac
   done
   (( $#found )) && _describe quire found
+  [[ -n $files$folders ]] && compset -P '*='
   [[ -n $files ]] && _files
   [[ -n $folders ]] && _files -/
   return 0
@@ -50,12 +55,18 @@ if [ "$funcstack[1]" = "_quire" ]; then _quire "$@"; else compdef _quire quire; 
 constexpr const char* kFish = R"(# fish completion for quire, written by `quire completion fish`.
 function __quire_complete
     set -l words (commandline -opc) (commandline -ct)
+    set -l before (string match -r '^.*=' -- (commandline -ct); or echo '')
+    set -l path (string replace -r '^.*=' '' -- (commandline -ct))
     for line in ($words[1] complete-words $words[2..-1] 2>/dev/null)
         switch $line
             case :files
-                __fish_complete_path (commandline -ct)
+                for each in (__fish_complete_path $path)
+                    echo $before$each
+                end
             case :folders
-                __fish_complete_directories (commandline -ct) ''
+                for each in (__fish_complete_directories $path '')
+                    echo $before$each
+                end
             case '*'
                 echo $line
         end
@@ -74,6 +85,24 @@ std::vector<std::string> model_names() {
   if (!models.ok()) return names;
   for (const inference::StoredModel& each : models.value()) names.push_back(each.name);
   return names;
+}
+
+// The server may be slow or not there, and a user waits for the words.
+constexpr std::chrono::milliseconds kServerTimeMax{1000};
+
+// The numbers of instances, each with its program.
+std::vector<std::pair<std::string, std::string>> instances_for(const cli::Completion& wanted) {
+  cli::ServerChoice server;
+  if (!wanted.server.empty()) server.url = wanted.server;
+  server.key_file = wanted.key_file;
+  std::vector<std::pair<std::string, std::string>> instances;
+  const Result<service::StatusDetail> detail = instances_of(server, kServerTimeMax);
+  if (!detail.ok()) return instances;
+  for (const service::InstanceStatus& each : detail.value().instances) {
+    instances.emplace_back(std::to_string(each.instance),
+                           program_label(each) + ", " + printable(each.stage));
+  }
+  return instances;
 }
 
 }  // namespace
@@ -106,6 +135,9 @@ int complete_words_command(const std::vector<std::string>& words) {
   };
   if (found.takes_models) add(model_names(), "model");
   if (found.takes_programs) add(shipped_program_names(), "program");
+  if (found.takes_instances) {
+    for (const auto& [number, help] : instances_for(found)) add({number}, help.c_str());
+  }
   if (found.takes_files) text += ":files\n";
   if (found.takes_folders) text += ":folders\n";
   print(text);

@@ -121,9 +121,9 @@ Result<std::optional<std::string>> ReceivedFiles::add(std::size_t program, bool 
   return std::optional(std::move(open_.extract(found).mapped().path));
 }
 
-Result<std::optional<ReceivedFiles>> received_files(const cli::RunOptions& options) {
-  if (options.save_folder.empty()) return std::optional<ReceivedFiles>();
-  return std::optional(TRY(ReceivedFiles::open(options.save_folder)));
+Result<std::optional<ReceivedFiles>> received_files(const std::string& folder) {
+  if (folder.empty()) return std::optional<ReceivedFiles>();
+  return std::optional(TRY(ReceivedFiles::open(folder)));
 }
 
 std::size_t ReceivedFiles::drop(std::size_t program, std::uint64_t file) {

@@ -17,7 +17,6 @@
 
 #include "base/descriptor.h"
 #include "base/result.h"
-#include "cli/options.h"
 #include "service/said.h"
 
 namespace quire {
@@ -62,7 +61,7 @@ class ReceivedFiles {
   std::uint64_t bytes_ = 0;  // Written in all.
 };
 
-// As the user wants it: none where no folder was named.
-Result<std::optional<ReceivedFiles>> received_files(const cli::RunOptions& options);
+// As the user wants it: none if no folder was named.
+Result<std::optional<ReceivedFiles>> received_files(const std::string& folder);
 
 }  // namespace quire

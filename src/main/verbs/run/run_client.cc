@@ -48,7 +48,7 @@ void RunClient::print_line(std::size_t number, std::string_view line) {
 }
 
 void RunClient::print_json(std::size_t number, const char* key, std::string_view text) {
-  print(dump({{"instance", number}, {key, text}}));
+  print(dump({{"event", key}, {"instance", number}, {key, text}}));
 }
 
 bool RunClient::heard(InstanceId instance, const service::Said& said) {
@@ -122,7 +122,8 @@ void RunClient::tell(std::size_t number, const std::string& text, cli::Colour co
 void RunClient::tell_file(std::size_t number, const service::SentPart& part,
                           const std::string* path) {
   if (style_ == cli::OutputStyle::Json) {
-    print(dump({{"instance", number},
+    print(dump({{"event", "file"},
+                {"instance", number},
                 {"file", part.name},
                 {"media_type", part.media_type},
                 {"bytes", part.file_bytes},
@@ -167,7 +168,36 @@ void RunClient::file_skipped(InstanceId instance, const std::string& path) {
 
 int RunClient::exit_code() const {
   if (failed_count_ > 0) return cli::number(cli::ExitCode::GuestFailed);
-  return cli::number(lost_file_count_ > 0 ? cli::ExitCode::Failed : cli::ExitCode::Ok);
+  const bool lacks_some = lost_file_count_ + detached_count_ > 0;
+  return cli::number(lacks_some ? cli::ExitCode::Failed : cli::ExitCode::Ok);
+}
+
+std::string RunClient::subject(std::size_t number) const {
+  return several_ ? "instance " + std::to_string(number) : "the program";
+}
+
+void RunClient::detached(InstanceId instance, const std::string& why) {
+  const std::size_t number = number_of(instance);
+  ++detached_count_;
+  if (style_ == cli::OutputStyle::Json) {
+    print(dump({{"event", "detached"}, {"instance", number}, {"message", why}}));
+  }
+  tell_held(number);
+  end_output_line();
+  print_error(subject(number) + " goes on without this client: " + printable(why));
+}
+
+// A program's result is bytes, and may be long; --json has all of it.
+void RunClient::tell_result(std::size_t number, const std::string& result) {
+  constexpr std::size_t kToldBytesMax = 2000;
+  const std::string_view begin = std::string_view(result).substr(0, kToldBytesMax);
+  const std::size_t valid_bytes = utf8_valid_bytes(begin);
+  const bool is_cut = begin.size() < result.size();
+  const bool is_text = valid_bytes == begin.size() || (is_cut && begin.size() - valid_bytes < 4);
+  std::string text = is_text ? printable_lines(std::string(begin.substr(0, valid_bytes))) : "";
+  if (!is_text) text = counted(result.size(), "byte") + " that are not text";
+  if (is_text && is_cut) text += "... (" + counted(result.size(), "byte") + "; --json has all)";
+  tell(number, "result: " + text, cli::Colour::Grey);
 }
 
 void RunClient::tell_failure(std::size_t number, const service::End& end) {
@@ -187,7 +217,7 @@ void RunClient::tell_failure(std::size_t number, const service::End& end) {
     text = "ended: " + end.message;
   }
   end_output_line();
-  print_error((several_ ? "instance " + std::to_string(number) : "the program") + " " + text);
+  print_error(subject(number) + " " + text);
 }
 
 void RunClient::hear(std::size_t number, const service::Ended& said) {
@@ -208,12 +238,14 @@ void RunClient::hear(std::size_t number, const service::Ended& said) {
   drop_reason(number, well ? "" : end.message);
   tell_held(number);
   add_to_totals(end);
+  if (!end.result.empty() && style_ == cli::OutputStyle::Text) tell_result(number, end.result);
   if (!well) {
     failed_count_ += 1;
     if (!is_interrupted_ || end.kind != service::EndKind::Killed) tell_failure(number, end);
   }
   if (style_ != cli::OutputStyle::Json) return;
-  print(dump({{"instance", number},
+  print(dump({{"event", "end"},
+              {"instance", number},
               {"end", service::end_kind_name(end.kind)},
               {"exit_code", end.exit_code},
               {"limit", end.limit},
@@ -245,6 +277,7 @@ void RunClient::add_to_totals(const service::End& end) {
   totals_.children_found_token_count += end.children_found_token_count;
   totals_.children_opened_token_count += end.children_opened_token_count;
   totals_.page_count_max = std::max(totals_.page_count_max, end.page_count_max);
+  totals_.duration_ns_max = std::max(totals_.duration_ns_max, end.duration_ns);
   note_first(end.first_message_ns, totals_.first_message_ns, totals_.first_message_ns_max);
   note_first(end.first_token_ns, totals_.first_token_ns, totals_.first_token_ns_max);
 }
@@ -288,7 +321,8 @@ std::string totals_text(const RunClient::Totals& totals, double duration_s) {
 }
 
 nlohmann::json totals_json(const RunClient::Totals& totals, double duration_s) {
-  return {{"instances", totals.instance_count},
+  return {{"event", "totals"},
+          {"instances", totals.instance_count},
           {"asked_tokens", totals.asked_token_count},
           {"computed_tokens", totals.computed_token_count},
           {"found_tokens", totals.found_token_count},

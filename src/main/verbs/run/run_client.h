@@ -39,13 +39,16 @@ class RunClient final : public service::Listener {
   // Prints what was held back: errors that a program logged and did not end with. To be called when
   // nothing more is there to be delivered now.
   void settle();
+  // Another client has the instance, which goes on without this one.
+  void detached(InstanceId instance, const std::string& why);
   // Begins a line of its own for what follows on standard error.
   void end_output_line();
 
   // The user has stopped them, so their ends are not reported as failures.
   void interrupted() { is_interrupted_ = true; }
 
-  // GuestFailed: an instance did not end well; Failed: all did, but a file could not be kept.
+  // GuestFailed: an instance did not end well; Failed: all did, but a file could not be kept, or
+  // another client has taken an instance.
   int exit_code() const;
   // Over all instances that have ended.
   struct Totals {
@@ -65,6 +68,7 @@ class RunClient final : public service::Listener {
     std::uint64_t first_message_ns_max = 0;
     std::uint64_t first_token_ns = 0;  // Likewise, to its first token; 0: no instance drew one.
     std::uint64_t first_token_ns_max = 0;
+    std::uint64_t duration_ns_max = 0;  // Of the instance that ran longest, from its launch.
   };
   const Totals& totals() const { return totals_; }
   void set_pool_page_count_max(std::uint64_t count) { totals_.pool_page_count_max = count; }
@@ -81,6 +85,8 @@ class RunClient final : public service::Listener {
   void drop_reason(std::size_t number, const std::string& reason);
   void print_line(std::size_t number, std::string_view line);
   void print_json(std::size_t number, const char* key, std::string_view text);
+  std::string subject(std::size_t number) const;  // Of an error.
+  void tell_result(std::size_t number, const std::string& result);
   void tell_failure(std::size_t number, const service::End& end);
   void tell_file(std::size_t number, const service::SentPart& part, const std::string* path);
   void tell(std::size_t number, const std::string& text, cli::Colour colour);
@@ -98,6 +104,7 @@ class RunClient final : public service::Listener {
   bool is_interrupted_ = false;
   std::size_t failed_count_ = 0;
   std::size_t lost_file_count_ = 0;  // Could not be kept.
+  std::size_t detached_count_ = 0;   // Instances that other clients took.
   Totals totals_;
 };
 

@@ -25,6 +25,7 @@
 #include "main/verbs/run/run_remote.h"
 #include "main/verbs/run/run_watch.h"
 #include "main/verbs/run/sent_files.h"
+#include "main/verbs/run/shipped_program.h"
 #include "main/verbs/shared/environment.h"
 #include "main/verbs/shared/instance_limits.h"
 #include "main/verbs/shared/kv_text.h"
@@ -106,11 +107,11 @@ Result<void> tell_pages(const cli::RunOptions& options, const PageReport& report
   const bool is_json = options.output == cli::OutputStyle::Json;
   if (options.kv_tree != cli::KvTreeStyle::None) {
     const std::string tree = report.drawn(options.kv_tree);
-    print(is_json ? json_line({{"kv_tree", tree}}) : tree);
+    print(is_json ? json_line({{"event", "kv_tree"}, {"kv_tree", tree}}) : tree);
   }
   if (options.kv_why) {
     const WhyReport why = report.why(programs);
-    print(is_json ? json_line({{"kv_why", why_json(why)}}) : why_text(why));
+    print(is_json ? json_line({{"event", "kv_why"}, {"kv_why", why_json(why)}}) : why_text(why));
   }
   if (options.kv_report_file.empty()) return {};
   return report.write(options.kv_report_file, programs);
@@ -152,7 +153,7 @@ Result<int> run(const cli::RunOptions& options) {
   const Result<ProgramFiles> further = find_programs(modules.value());
   if (!further.ok()) return fail_program(further.error());
   const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
-  std::optional<ReceivedFiles> received = TRY(received_files(options));
+  std::optional<ReceivedFiles> received = TRY(received_files(options.save_folder));
   if (!options.kv_report_file.empty()) TRY(check_report_file(options.kv_report_file));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   const std::unique_ptr<Application> application = TRY(Application::build(
@@ -184,7 +185,8 @@ Result<int> run(const cli::RunOptions& options) {
     store_ns = now_ns + static_cast<std::uint64_t>(std::chrono::nanoseconds(kInputPeriod).count());
   });
   const std::uint64_t begin_ns = clock.now_ns();
-  ProgramsRun programs(service, ends, client, launches_of(options, program.value(), all), files);
+  ProgramsRun programs(service, ends, client, launches_of(options.launch, program.value(), all),
+                       files);
   TRY(programs.run(nullptr));
   service.run_until_idle();
   store.look();
@@ -203,21 +205,13 @@ int run_module(const cli::RunOptions& options) {
   return code.ok() ? code.value() : fail(code.error());
 }
 
-int fail_without_scratch() {
-  return fail(cli::ExitCode::Failed, "no folder for temporary files could be made");
-}
-
-// `quire run NAME`: the program of that name that comes with quire, if no file here has the name. On a
-// server it is a name there.
+// `quire run NAME`: the program of that name that comes with quire, if no file here has the name. A
+// server may have another program of that name, so run_remote.cc asks it first.
 cli::RunOptions with_shipped_program(cli::RunOptions options) {
-  std::error_code ignored;
-  const std::string name = options.program;
-  const bool is_file =
-      name.find('/') != std::string::npos || std::filesystem::exists(name, ignored);
-  if (is_file || !options.server.empty()) return options;
-  const std::optional<std::string> module = find_shipped_program(name);
+  if (!options.server.empty()) return options;
+  const std::optional<std::string> module = shipped_program_named(options.program);
   if (!module) return options;
-  options.source = name;
+  options.source = options.program;
   options.program = *module;
   return options;
 }
@@ -232,9 +226,9 @@ cli::RunOptions with_built_program(const cli::RunOptions& options, const Scratch
 
 int build_and_run(const cli::RunOptions& options) {
   const ScratchFolder scratch;
-  if (scratch.path().empty()) return fail_without_scratch();
+  if (scratch.path().empty()) return fail(no_scratch_folder());
   const cli::RunOptions built = with_built_program(options, scratch);
-  const int code = build_for_run(built.source, built.program);
+  const int code = build_for_run(built.source, built.program, built.bin);
   return code == cli::number(cli::ExitCode::Ok) ? run_module(built) : code;
 }
 
@@ -246,14 +240,14 @@ int watch_and_run(const cli::RunOptions& options) {
                 "no file " + options.program + ", whose changes --watch could wait for");
   }
   const ScratchFolder scratch;
-  if (scratch.path().empty()) return fail_without_scratch();
+  if (scratch.path().empty()) return fail(no_scratch_folder());
   WatchedRun watched{.name = options.program,
                      .prepare = [] { return cli::number(cli::ExitCode::Ok); },
                      .run = [options] { return run_module(options); },
                      .files = [options] { return std::vector{options.program}; }};
   if (is_program_source(options.program)) {
     const cli::RunOptions built = with_built_program(options, scratch);
-    watched.prepare = [built] { return build_for_run(built.source, built.program); };
+    watched.prepare = [built] { return build_for_run(built.source, built.program, built.bin); };
     watched.run = [built] { return run_module(built); };
     watched.files = [built] { return files_of_program(built.source); };
   }
@@ -264,6 +258,9 @@ int watch_and_run(const cli::RunOptions& options) {
 }  // namespace
 
 int run_command(const cli::RunOptions& options) {
+  if (!options.bin.empty() && !is_cargo_project(options.program)) {
+    return fail(cli::ExitCode::Usage, no_cargo_project_text(options.program));
+  }
   if (options.watches && !options.shows_options) return watch_and_run(options);
   if (is_program_source(options.program)) return build_and_run(options);
   return run_module(with_shipped_program(options));

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/guest_name.h"
 #include "main/verbs/make/program_files.h"
+#include "main/verbs/run/awaited_reply.h"
 #include "main/verbs/shared/remote_times.h"
 
 namespace quire {
@@ -15,29 +16,8 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kCompileTimeMax{600'000};
-// How long a full service is asked again while none of our programs runs.
-constexpr std::chrono::milliseconds kFullTimeMax{30'000};
 constexpr std::size_t kLaunchCountMax = 64;     // Without a reply so far.
 constexpr std::uint64_t kReceivedRetryMs = 20;  // If the service does not say.
-
-// Asks and takes turns until the reply is there.
-template <typename T, typename Ask>
-Result<T> wait_for(service::Service& service, std::chrono::milliseconds time_max, Ask ask) {
-  // Shared, because a reply that comes too late must find a place too.
-  const auto reply = std::make_shared<std::optional<service::Reply<T>>>();
-  ask([reply](service::Reply<T> given) { *reply = std::move(given); });
-  const SteadyTime::time_point end = SteadyTime::now() + time_max;
-  while (!*reply) {
-    if (SteadyTime::now() >= end) {
-      return Error(ErrorCode::Unavailable,
-                   "no reply in " + std::to_string(time_max.count()) + " ms");
-    }
-    TRY(service.turn(kInputPeriod));
-  }
-  if (auto* failure = std::get_if<service::Failure>(&**reply)) return error_of(*failure);
-  return std::get<T>(std::move(**reply));
-}
 
 Result<void> upload(service::Service& service, const Digest& digest, std::string bytes) {
   const auto known = TRY(wait_for<service::ProgramState>(service, kReplyTimeMax, [&](auto then) {
@@ -67,7 +47,14 @@ Result<service::ProgramName> bring_program(service::Service& service, const std:
   return service::ProgramName{std::nullopt, program};
 }
 
-std::vector<service::Launch> launches_of(const cli::RunOptions& options,
+Result<bool> has_program(service::Service& service, const std::string& name) {
+  const auto state = TRY(wait_for<service::ProgramState>(service, kReplyTimeMax, [&](auto then) {
+    service.find_program({std::nullopt, name}, std::move(then));
+  }));
+  return state != service::ProgramState::Unknown;
+}
+
+std::vector<service::Launch> launches_of(const cli::LaunchOptions& options,
                                          const service::ProgramName& program,
                                          std::vector<std::vector<std::string>> arguments) {
   service::Launch launch;
@@ -104,6 +91,12 @@ bool ProgramsRun::Ends::heard(InstanceId instance, const service::Said& said) {
 
 void ProgramsRun::fail(Error error) {
   if (!error_) error_.emplace(std::move(error));
+}
+
+void ProgramsRun::follow(InstanceId instance, bool ends_input) {
+  running_.insert(instance);
+  follows_ = true;
+  ends_input_ = ends_input;
 }
 
 // ---- Launches and ends.
@@ -198,6 +191,7 @@ bool ProgramsRun::begin_line() {
   input_after_ = SteadyTime::now() + kInputPeriod;  // Nothing else says when there is more.
   if (input_.ended()) {
     is_input_over_ = true;
+    if (!ends_input_) return false;
     for (const InstanceId each : running_) end_input(each);
   }
   return false;
@@ -271,6 +265,7 @@ Result<void> ProgramsRun::run(Interrupt* interrupt) {
     TRY(pump_files());
     if (interrupt == nullptr || !interrupt->take()) continue;
     if (is_interrupted_) break;  // A second one does not wait for the service.
+    if (follows_) return Error(ErrorCode::Cancelled, "interrupted");
     kill_all();
   }
   if (is_interrupted_) return Error(ErrorCode::Cancelled, "interrupted");

@@ -21,11 +21,14 @@
 
 namespace quire {
 
-// A file here, whose bytes the service gets unless it has them, or else a name that the service knows.
+// A file here, whose bytes the service gets unless it has them, or else a name that it knows.
 Result<service::ProgramName> bring_program(service::Service& service, const std::string& program);
 
+// Whether the service has a program of that name.
+Result<bool> has_program(service::Service& service, const std::string& name);
+
 // A launch for each list of arguments. Limits are not in it: here they are those of the service.
-std::vector<service::Launch> launches_of(const cli::RunOptions& options,
+std::vector<service::Launch> launches_of(const cli::LaunchOptions& options,
                                          const service::ProgramName& program,
                                          std::vector<std::vector<std::string>> arguments);
 
@@ -34,6 +37,12 @@ class ProgramsRun {
   // All of it outlives the run. `listener` hears the instances, and `printer` knows their numbers.
   ProgramsRun(service::Service& service, service::Listener& listener, RunClient& printer,
               std::vector<service::Launch> launches, const std::vector<FileToSend>& files);
+
+  // An instance that runs already, and of which the printer knows the number. Ctrl-C leaves it as
+  // it is. The end of standard input ends the program's only if `ends_input`.
+  void follow(InstanceId instance, bool ends_input);
+  // Another client has the instance now.
+  void lost(InstanceId instance) { ended(instance); }
 
   // Returns when every program has ended. With an Interrupt, Ctrl-C stops the programs, and the
   // error is `Cancelled`.
@@ -87,6 +96,8 @@ class ProgramsRun {
   std::map<InstanceId, Time> due_parts_;      // When the next part of each goes.
   bool is_input_over_ = false;
   bool is_interrupted_ = false;
+  bool follows_ = false;
+  bool ends_input_ = true;
 };
 
 }  // namespace quire

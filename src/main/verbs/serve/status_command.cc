@@ -12,12 +12,11 @@
 #include "main/verbs/shared/output.h"
 #include "main/verbs/shared/remote_times.h"
 #include "main/verbs/shared/server_connection.h"
+#include "main/verbs/shared/server_instances.h"
 #include "wire/frame_codec.h"
 
 namespace quire {
 namespace {
-
-constexpr std::size_t kToldDigits = 12;  // Of a program's digest.
 
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -66,9 +65,9 @@ std::string instances_text(const wire::StatusDetail& detail) {
     const auto used = [&](const char* name) { return used_text(each.figures, name); };
     rows.push_back({std::to_string(each.instance), std::to_string(each.tenant),
                     each.parent == 0 ? "-" : std::to_string(each.parent), printable(each.stage),
-                    hex(each.program).substr(0, kToldDigits), used("memory_bytes_max"),
-                    used("page_count_max"), used("cpu_ns_max"), used("wall_ns_max"),
-                    used("token_count_max"), used("output_bytes_max")});
+                    program_label(each), used("memory_bytes_max"), used("page_count_max"),
+                    used("cpu_ns_max"), used("wall_ns_max"), used("token_count_max"),
+                    used("output_bytes_max")});
   }
   std::string text =
       table_text(rows, {true, true, true, false, false, true, true, true, true, true, true});
