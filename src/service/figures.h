@@ -46,12 +46,21 @@ struct InstanceStatus {
   bool operator==(const InstanceStatus&) const = default;
 };
 
+// A name by which the caller may launch a program, and the program.
+struct NamedProgram {
+  std::string name;
+  Digest program{};
+  bool operator==(const NamedProgram&) const = default;
+};
+
 // A status has this detail on request, for the operator alone.
 struct StatusDetail {
   Figures figures;  // Of the server: queues and batches.
   std::vector<TenantStatus> tenants;
   std::vector<InstanceStatus> instances;  // The first of them,
   std::uint64_t left_out_count = 0;       // and how many more there are.
+  std::vector<NamedProgram> programs;     // By their names; the first of them, too.
+  std::uint64_t left_out_program_count = 0;
   bool operator==(const StatusDetail&) const = default;
 };
 

@@ -47,6 +47,7 @@ using service::Launch;
 using service::LaunchLimits;
 using service::LogLevel;
 using service::LogSource;
+using service::NamedProgram;
 using service::program_text;
 using service::ProgramName;
 using service::ProgramState;
@@ -164,6 +165,7 @@ struct InstanceList {
 
 inline constexpr std::uint32_t kToldInstanceCountMax = 1000;
 inline constexpr std::uint32_t kToldTenantCountMax = 256;
+inline constexpr std::uint32_t kToldProgramCountMax = 512;
 inline constexpr std::uint32_t kFigureCountMax = 64;  // Of a tenant, of an instance.
 
 using ReplyBody = std::variant<Done, Failure, ProgramReply, InstanceReply, InstanceList,

@@ -113,8 +113,9 @@ class RandomFrames {
     return figures;
   }
   StatusDetail detail() {
-    StatusDetail detail{figures(), {}, {}, number()};
+    StatusDetail detail{figures(), {}, {}, number(), {}, number()};
     for (std::uint64_t count = below(3); count > 0; --count) {
+      detail.programs.push_back({text(), digest()});
       detail.tenants.push_back({number(), id(), figures()});
       detail.instances.push_back(
           {id(), number(), number(), digest(), text(), figures(), text(), text()});

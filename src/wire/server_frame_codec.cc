@@ -117,10 +117,16 @@ OrderedJson detail_json(const StatusDetail& detail) {
                          {"client", each.client},
                          {"program_name", each.program_name}});
   }
+  OrderedJson programs = OrderedJson::array();
+  for (const NamedProgram& each : detail.programs) {
+    programs.push_back({{"name", each.name}, {"program", program_text({each.program, {}})}});
+  }
   return {{"figures", figures_json(detail.figures)},
           {"tenants", std::move(tenants)},
           {"instances", std::move(instances)},
-          {"left_out_count", detail.left_out_count}};
+          {"left_out_count", detail.left_out_count},
+          {"programs", std::move(programs)},
+          {"left_out_program_count", detail.left_out_program_count}};
 }
 
 void put(OrderedJson& json, const AdapterStatus& adapter) {
@@ -377,6 +383,13 @@ Result<InstanceStatus> read_instance_status(Fields& fields) {
   return status;
 }
 
+Result<NamedProgram> read_named_program(Fields& fields) {
+  NamedProgram program;
+  program.name = TRY(fields.text("name", kNameBytesMax));
+  program.program = TRY(fields.digest("program"));
+  return program;
+}
+
 template <typename T>
 Result<std::vector<T>> read_all(Fields& fields, const char* key, std::uint32_t count_max,
                                 Result<T> (*read)(Fields& fields)) {
@@ -398,6 +411,9 @@ Result<StatusDetail> read_detail(const Json& json) {
   detail.instances =
       TRY(read_all(fields, "instances", kToldInstanceCountMax, read_instance_status));
   detail.left_out_count = TRY(fields.number("left_out_count"));
+  if (!fields.has("programs")) return detail;  // An older server.
+  detail.programs = TRY(read_all(fields, "programs", kToldProgramCountMax, read_named_program));
+  detail.left_out_program_count = TRY(fields.number("left_out_program_count"));
   return detail;
 }
 

@@ -430,7 +430,10 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Stat
   std::optional<std::size_t> instance_count;
   if (request.detail) instance_count = wire::kToldInstanceCountMax;
   wire::StatusReply status = status_of(snapshot(instance_count));
-  if (status.detail) add_clients(*status.detail);
+  if (status.detail) {
+    add_clients(*status.detail);
+    add_programs(names_of_programs_.seen_by(client.caller()), *status.detail);
+  }
   return status;
 }
 
@@ -476,10 +479,10 @@ ClientDesk::Outcome ClientDesk::status_of_tenant(const service::Principal& calle
       std::count_if(instances_.begin(), instances_.end(), [&](const auto& each) {
         return each.second->client == nullptr && each.second->tenant == caller.tenant;
       }));
-  if (has_detail) {
-    status.detail = detail_of(usage);
-    add_clients(*status.detail);
-  }
+  if (!has_detail) return status;
+  status.detail = detail_of(usage);
+  add_clients(*status.detail);
+  add_programs(names_of_programs_.seen_by(caller), *status.detail);
   return status;
 }
 

@@ -137,16 +137,21 @@ Result<Digest> ProgramNames::digest_of(const service::Principal& caller,
                    (known.empty() ? "; none has a name: upload it" : "; there are: " + known));
 }
 
-std::string ProgramNames::names_for(const service::Principal& caller) const {
-  std::set<std::string> names;
-  for (const auto& [name, named] : shared_) names.insert(name);
+std::map<std::string, Digest> ProgramNames::seen_by(const service::Principal& caller) const {
+  std::map<std::string, Digest> seen;
+  for (const auto& [name, named] : shared_) seen.emplace(name, named.digest);
   for (auto at = own_.lower_bound({caller.tenant, ""});
        at != own_.end() && at->first.first == caller.tenant; ++at) {
-    names.insert(at->first.second);
+    seen.insert_or_assign(at->first.second, at->second);
   }
+  return seen;
+}
+
+std::string ProgramNames::names_for(const service::Principal& caller) const {
+  const std::map<std::string, Digest> names = seen_by(caller);
   std::string known;
   std::size_t told_count = 0;
-  for (const std::string& name : names) {
+  for (const auto& [name, digest] : names) {
     if (++told_count > kToldNameCountMax) {
       known += ", and " + std::to_string(names.size() - kToldNameCountMax) + " more";
       break;

@@ -57,6 +57,8 @@ class ProgramNames {
   void note_operators(const Digest& digest) { operators_.insert(digest); }
   // Writes the name of each program, if it has one: the tenant's own, or else one for all tenants.
   void add_names(std::vector<service::InstanceStatus>& instances) const;
+  // The programs that the caller may launch by name, in the order of the names.
+  std::map<std::string, Digest> seen_by(const service::Principal& caller) const;
   bool has_name(const std::string& name) const { return shared_.contains(name); }
 
  private:

@@ -96,6 +96,9 @@ TEST(Server, AStatusTellsTheOperatorOfTenantsAndInstancesOnRequestAlone) {
   EXPECT_EQ(detail.instances[0].figures.at("output_bytes_max"),
             (wire::Figure{5, std::uint64_t{1} << 30}));
   EXPECT_EQ(detail.left_out_count, 0u);
+  const wire::NamedProgram echo{"echo", sha256(bytes_of("echo"))};
+  EXPECT_EQ(std::ranges::count(detail.programs, echo), 1);
+  EXPECT_EQ(detail.left_out_program_count, 0u);
 }
 
 TEST(Server, TheReplyToALaunchComesBeforeTheFirstWord) {

@@ -49,6 +49,14 @@ service::StatusDetail detail_of(const lifecycle::Usage& usage) {
   return detail;
 }
 
+void add_programs(const std::map<std::string, Digest>& programs, service::StatusDetail& detail) {
+  for (const auto& [name, digest] : programs) {
+    if (detail.programs.size() == wire::kToldProgramCountMax) break;
+    detail.programs.push_back({name, digest});
+  }
+  detail.left_out_program_count = programs.size() - detail.programs.size();
+}
+
 namespace {
 
 // For the operator alone: what all tenants share.
