@@ -57,8 +57,21 @@ Error denied(std::string message) {
   return Error(ErrorCode::PermissionDenied, std::move(message));
 }
 
+// "api.example.com" of "https://api.example.com/v1".
+std::string_view host_of_url(std::string_view text) {
+  if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
+    text.remove_prefix(scheme + 3);
+  }
+  return text.substr(0, text.find('/'));
+}
+
 Result<HttpGrant> parse(std::string_view pattern) {
   HttpGrant grant;
+  if (pattern.find('/') != std::string_view::npos) {
+    const std::string host(host_of_url(pattern));
+    return Error(ErrorCode::InvalidArgument,
+                 "a grant has no http:// and no path" + (host.empty() ? "" : ": give " + host));
+  }
   std::string_view host = pattern;
   const std::size_t colon = pattern.rfind(':');
   if (colon != std::string_view::npos && !pattern.ends_with(']')) {

@@ -248,6 +248,13 @@ TEST(HttpGrant, WhatIsNoPatternIsRefused) {
   }
 }
 
+TEST(HttpGrant, AUrlInItsPlaceIsAnsweredWithItsHost) {
+  EXPECT_EQ(parse_http_grant("http://api.example.com:8080/v1").error().message(),
+            "\"http://api.example.com:8080/v1\" is not a grant (as in *, api.example.com, "
+            "*.example.com, example.com:8443, [::1]:8080): a grant has no http:// and no path: "
+            "give api.example.com:8080");
+}
+
 TEST(HttpMessage, HeadersOfAProgramAreLines) {
   const std::vector<HttpHeader> headers =
       parse_header_lines("Accept: a, b\nX-Empty:\nx-tab:\t c\td  \nX-\x21: \xe9").value();
