@@ -67,7 +67,7 @@ TEST(EndToEndModelFiles, AFolderOfGgufFilesAndAnEmptyFileAreNamedForWhatTheyAre)
   const ProcessResult empty =
       run_quire({"generate", "--model", folder.write("zero.gguf", ""), "--prompt", "a"});
   EXPECT_EQ(empty.exit_code, 1);
-  EXPECT_NE(empty.err.find("zero.gguf is empty"), std::string::npos) << empty.err;
+  EXPECT_NE(empty.err.find("zero.gguf\": it is empty"), std::string::npos) << empty.err;
 }
 
 // The file's name and the model's own name, with bytes that are not UTF-8.

@@ -190,10 +190,13 @@ Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
       is_folder ? open_folder(path) : open_gguf_model(path, open_file);
   if (!opened.ok()) {
     const Error error = std::move(opened).take_error();
-    std::string_view why = error.message();
-    if (why.starts_with(path + ": ")) why.remove_prefix(path.size() + 2);  // It is named once.
-    return Error(error.code(),
-                 "cannot open the model " + in_quotes(path) + ": " + std::string(why));
+    // The path is named once.
+    std::string why(error.message());
+    for (const std::string& begin : {path + ": ", "cannot open " + path + ": "}) {
+      if (why.starts_with(begin)) why.erase(0, begin.size());
+    }
+    if (why.starts_with(path + " ")) why.replace(0, path.size(), "it");
+    return Error(error.code(), "cannot open the model " + in_quotes(path) + ": " + why);
   }
   return opened;
 }

@@ -127,7 +127,8 @@ TEST(ModelFiles, NamesTheGgufModelsOfAFolderWithoutConfig) {
   const std::string folder = testing::TempDir() + "quire_ggufs_" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
   const auto message = [&] { return std::string(open_model(folder).error().message()); };
-  EXPECT_NE(message().find(folder + " is a folder without config.json, and so not a checkpoint"),
+  EXPECT_NE(message().find("\"" + folder +
+                           "\": it is a folder without config.json, and so not a checkpoint"),
             std::string::npos);
   const std::string first = test::write_tiny_shards(folder, "one", "tiny_qwen2", {4});
   EXPECT_NE(message().find("it holds a GGUF model: name " + first), std::string::npos) << message();
@@ -142,8 +143,7 @@ TEST(ModelFiles, SaysThatAFileIsEmpty) {
   std::ofstream(path).flush();
   const auto model = open_model(path);
   ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().message(),
-            "cannot open the model \"" + path + "\": " + path + " is empty");
+  EXPECT_EQ(model.error().message(), "cannot open the model \"" + path + "\": it is empty");
   std::remove(path.c_str());
 }
 
