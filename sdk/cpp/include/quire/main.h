@@ -80,7 +80,7 @@ Result<Task<T>> begun(Task<T> (*program)(Options), Words words) {
 }
 
 inline std::int32_t failed(const Error& error) {
-  runtime::log(LogLevel::Failure, error.text());
+  runtime::log(LogLevel::Error, error.text());
   return static_cast<std::int32_t>(error.code);
 }
 

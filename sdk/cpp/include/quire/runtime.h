@@ -40,7 +40,13 @@ struct Miss {
   std::uint32_t gone_ms = 0;          // Evicted: for how long the page had been gone.
 };
 
-enum class LogLevel : std::uint32_t { Debug, Info, Warning, Failure };
+enum class LogLevel : std::uint32_t {
+  Debug,
+  Info,
+  Warning,
+  Error,
+  Failure = Error,  // Its former name.
+};
 
 namespace detail {
 
