@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "base/utf8.h"
@@ -135,40 +137,52 @@ std::vector<std::string> modules_in(const std::string& messages) {
   return modules;
 }
 
-// The value of default-run in the manifest of the project; empty: it has none.
-std::string default_run_of(const CargoBuild& build, const RustTools& tools) {
-  const std::vector<std::string> line = in_folder(
-      build.project, {tools.cargo, "metadata", "--no-deps", "--offline", "--format-version=1"});
-  const Result<ProcessEnd> end = run_process(line, ProcessOutput::Return);
-  if (!end.ok() || end.value().exit_code != 0) return "";
-  const Result<Json> metadata = parse_json(end.value().output, "cargo metadata");
-  if (!metadata.ok() || !metadata.value().is_object()) return "";
-  const auto packages = metadata.value().find("packages");
-  if (packages == metadata.value().end() || !packages->is_array()) return "";
-  for (const Json& each : *packages) {
-    if (!each.is_object()) continue;
-    const auto name = each.find("default_run");
-    const auto manifest = each.find("manifest_path");
-    const bool is_known =
-        name != each.end() && name->is_string() && manifest != each.end() && manifest->is_string();
-    std::error_code ignored;
-    if (is_known && fs::equivalent(manifest->get<std::string>(),
-                                   fs::path(build.project) / kManifest, ignored)) {
-      return name->get<std::string>();
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return "";
+  return std::string(text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin));
+}
+
+// The text in quotes at the beginning of a value of TOML; empty: there is none.
+std::string quoted_value(const std::string& value) {
+  if (value.empty() || (value[0] != '"' && value[0] != '\'')) return "";
+  const std::size_t end = value.find(value[0], 1);
+  return end == std::string::npos ? "" : value.substr(1, end - 1);
+}
+
+// The value of default-run in the manifest of the project, whose name cargo has checked when it built;
+// empty: it has none.
+std::string default_run_of(const std::string& project) {
+  constexpr std::uint64_t kManifestBytesMax = 1u << 20;
+  const Result<std::string> manifest =
+      read_file((fs::path(project) / kManifest).string(), kManifestBytesMax);
+  if (!manifest.ok()) return "";
+  std::istringstream lines(manifest.value());
+  bool is_of_package = false;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string text = trimmed(line);
+    if (text.starts_with('[')) {
+      const std::size_t end = text.find(']');
+      is_of_package = end != std::string::npos && trimmed(text.substr(1, end - 1)) == "package";
+      continue;
     }
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string key = trimmed(text.substr(0, equals));
+    const bool is_it = key == (is_of_package ? "default-run" : "package.default-run");
+    if (is_it) return quoted_value(trimmed(text.substr(equals + 1)));
   }
   return "";
 }
 
-Result<std::string> chosen_module(const CargoBuild& build, const RustTools& tools,
-                                  const std::string& messages) {
+Result<std::string> chosen_module(const CargoBuild& build, const std::string& messages) {
   const std::vector<std::string> modules = modules_in(messages);
   if (modules.size() == 1) return modules[0];
   if (modules.empty()) {
     return Error(ErrorCode::InvalidArgument,
                  build.project + " makes no program: it has neither src/main.rs nor [[bin]]");
   }
-  const std::string wanted = default_run_of(build, tools);
+  const std::string wanted = default_run_of(build.project);
   std::string names;
   for (const std::string& each : modules) {
     if (fs::path(each).stem().string() == wanted) return each;
@@ -211,7 +225,7 @@ int build_cargo_project(const CargoBuild& build) {
     return fail(ExitCode::Failed, "cargo ended with " + std::to_string(end.value().exit_code) +
                                       "; no program was made of " + build.project);
   }
-  const Result<std::string> module = chosen_module(build, tools.value(), end.value().output);
+  const Result<std::string> module = chosen_module(build, end.value().output);
   if (!module.ok()) return fail(ExitCode::Failed, std::string(module.error().message()));
   const fs::path made = module.value();
   const fs::path output =
