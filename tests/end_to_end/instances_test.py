@@ -131,6 +131,9 @@ class Instances(Served):
                              (["send", "17", "x"], "instance 17 has ended or never was")):
             self.assertIn(error, self.quire(*words, code=3).stderr)
         self.assertIn("is not the number of an instance; quire ps lists them", self.quire("attach", "x", code=2).stderr)
+        several = self.quire("abort", "17", "18", "--json", code=3)
+        self.assertEqual([json.loads(line) for line in several.stdout.splitlines()],
+                         [{"instance": 17, "aborted": False}, {"instance": 18, "aborted": False}])
         self.assertIn("Only quire attach takes an instance's name", self.quire("abort", "0" * 32, code=2).stderr)
         both = self.quire("run", "--detach", "--send-file", __file__, "echo", code=2)
         self.assertIn("quire send ID --send-file PATH", both.stderr)
@@ -158,6 +161,7 @@ class Names(Served):
             command = [BUILD / "quire", "run", "--server", other.url, "hello", "--", "this is echo"]
             done = subprocess.run(command, input="", capture_output=True, text=True, timeout=SECONDS)
             self.assertEqual(done.stdout, "this is echo\n", done.stderr)
+            self.assertIn("result: end: the client has ended its side\n[done in", done.stderr)
 
     def renamed(self, name):
         module = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()), name + ".wasm")
