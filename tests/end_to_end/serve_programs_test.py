@@ -146,9 +146,14 @@ class ServePrograms(unittest.TestCase):
         server.until_logged("the program page stays as it was")
         self.assertTrue(any("page.js:1" in line for line in server.lines), server.lines)
         self.assertEqual(server.get("/"), "another")
-        page.write_text(PAGE + "\n")
-        server.until_logged("the program page was replaced")
+        page.write_text("export async function serve( {\n")
+        server.until_logged("the script has an error of syntax; quire run FILE prints it")
         self.assertEqual(server.get("/"), "another")
+        page.write_text(PAGE.replace("word)", "`${word} page`)"))
+        end = time.monotonic() + PATIENCE
+        while server.get("/") != "another page":
+            self.assertLess(time.monotonic(), end, server.lines)
+            time.sleep(0.1)
 
     def test_a_program_reads_the_variables_it_was_given_and_its_children_do_not(self):
         key = self.write("key.js", KEY)

@@ -111,8 +111,12 @@ Result<lifecycle::InstanceId> Application::launch(lifecycle::LaunchRequest reque
 }
 
 Result<void> Application::compile(std::span<const std::byte> wasm) {
-  TRY(parts_->runtime->compile(wasm, sandbox::Effort::Best, sandbox::Origin::Operator));
-  return {};
+  const std::shared_ptr<const sandbox::Program> program =
+      TRY(parts_->runtime->compile(wasm, sandbox::Effort::Best, sandbox::Origin::Operator));
+  const std::shared_ptr<const sandbox::Script> script = program->script();
+  if (script == nullptr || !script->byte_code.empty()) return {};
+  return Error(ErrorCode::InvalidArgument,
+               "the script has an error of syntax; quire run FILE prints it");
 }
 
 lifecycle::InstanceManager& Application::manager() {

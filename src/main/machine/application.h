@@ -57,7 +57,7 @@ class Application {
   // (src/application/server/client_requests.cc). The client outlives the instance.
   Result<lifecycle::InstanceId> launch(lifecycle::LaunchRequest request, service::Listener& client);
   // Any thread. Compiles a module of the operator, so that the engine's thread finds its code in
-  // the cache when it loads the module. Errors are the module's.
+  // the cache when it loads the module. Errors are the module's; a script must compile, too.
   Result<void> compile(std::span<const std::byte> wasm);
   lifecycle::InstanceManager& manager();
   lifecycle::EngineLoop& loop();
