@@ -109,6 +109,14 @@ Task<> forgets_to_await(Context context) {
   co_return;
 }
 
+Task<> forgets_the_error() {
+  session::send("text");
+  // expected-error@-1 {{it may hold an error: co_await it, or TRY it in a plain function}}
+  session::print("{}", 3);
+  // expected-error@-1 {{it may hold an error: co_await it, or TRY it in a plain function}}
+  co_return;
+}
+
 // A number that is there already, and was a Result before.
 Task<> awaits_a_number(Context context) {
   use(co_await context.seq_len());

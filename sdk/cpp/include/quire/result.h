@@ -43,7 +43,7 @@ struct [[nodiscard]] Error {
 struct Unit {};
 
 template <typename T>
-class [[nodiscard]] Result {
+class [[nodiscard("it may hold an error: co_await it, or TRY it in a plain function")]] Result {
   using Value = std::conditional_t<std::is_void_v<T>, Unit, T>;
 
  public:
