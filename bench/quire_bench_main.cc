@@ -13,6 +13,7 @@
 #include "bench/machine/bench_command.h"
 #include "bench/machine/bench_launch_command.h"
 #include "cli/parse.h"
+#include "cli/terminal.h"
 #include "main/verbs/shared/output.h"
 #include "main/verbs/shared/parsed_answer.h"
 
@@ -32,8 +33,8 @@ int measure(const cli::BenchLaunchOptions& options) {
 }
 
 int run(int argc, char** argv) {
-  const cli::Parsed parsed =
-      cli::parse(std::vector<std::string>(argv + 1, argv + argc), cli::CommandLine::QuireBench);
+  const cli::Parsed parsed = cli::parse(std::vector<std::string>(argv + 1, argv + argc),
+                                        cli::CommandLine::QuireBench, cli::help_columns());
   for (const std::string& each : parsed.warnings) warn(each);
   if (!parsed.request) return print_answer(parsed, argc == 1);
   return std::visit(

@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 quire=$(realpath "$1")
 
+# The width of help where there is no terminal.
+export COLUMNS=100
 # What the user has set must not show up as defaults.
 for name in $(env | sed -nE 's/^(QUIRE_[A-Z_]+)=.*/\1/p'); do unset "$name"; done
 
@@ -16,7 +18,7 @@ generate() {
   local verbs=("" run serve status ps attach send abort generate chat eval model "model list" "model show" "model add" "model remove"
     "model verify" "adapter list" "adapter show" "adapter add" "adapter remove" tokenize detokenize template build new doctor "config show" "kv list" "kv show"
     "kv export" "kv import" "kv delete" "kv verify" "kv gc" "kv tree" "kv why"
-    "bench kv" "bench generate" "bench launch" completion)
+    "bench kv" "bench generate" "bench launch" completion help)
   for verb in "${verbs[@]}"; do
     section "$quire" "$verb"
   done

@@ -22,6 +22,9 @@ TEST(ChatSettings, AreChangedByTheNamesAndRangesOfTheFlags) {
   EXPECT_TRUE(change_chat_setting(settings, "--system", "Be brief, please.").ok());
   EXPECT_EQ(settings.sampling.temperature, 0.7);
   EXPECT_EQ(settings.max_tokens, 12u);
+  EXPECT_TRUE(settings.shows_figures());
+  EXPECT_TRUE(change_chat_setting(settings, "stats", "off").ok());
+  EXPECT_FALSE(settings.shows_figures());
   EXPECT_EQ(settings.sampling.top_p, 0.1);
   EXPECT_EQ(settings.sampling.seed, UINT64_MAX);
   EXPECT_EQ(settings.system, "Be brief, please.");
@@ -31,6 +34,7 @@ TEST(ChatSettings, AreChangedByTheNamesAndRangesOfTheFlags) {
 
 TEST(ChatSettings, AreRefusedBySentenceAndThenStayAsTheyWere) {
   EXPECT_EQ(refusal("temperature", "700"), "temperature must be from 0 to 100, not 700");
+  EXPECT_EQ(refusal("stats", "no"), "stats must be on or off, not no");
   EXPECT_EQ(refusal("max-tokens", "0"), "max-tokens must be from 1 to 16777216, not 0");
   EXPECT_EQ(refusal("seed", "x"),
             "seed: \"x\" is not a whole number (it must be from 0 to 18446744073709551615)");

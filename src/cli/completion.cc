@@ -125,6 +125,11 @@ class Completer {
     if (!has_room) return;
     for (const std::string& each : choices_of(here)) add(each, "");
     const std::string name = here.get_name(true);
+    if (verb_->get_name() == kHelpVerb && position_ == 0) {
+      for (const CLI::App* each : verbs_of(*verb_->get_parent())) {
+        add(each->get_name(), each->get_description());
+      }
+    }
     out_.takes_files = name == "PROGRAM" || name == "FILE" || name == "SOURCE" || name == "MODEL";
     out_.takes_models = name == "MODEL";
     out_.takes_programs = full_name(*verb_) == "quire run";

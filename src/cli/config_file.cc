@@ -26,6 +26,26 @@ Error wrong_at(const std::string& name, std::uint32_t line, const std::string& w
   return Error(ErrorCode::InvalidArgument, name + ":" + std::to_string(line) + ": " + what);
 }
 
+// Without the spaces around it.
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
+  return std::string(text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin));
+}
+
+// The next step if the line gives a text without its quotes, as kv-memory = 2GiB, or nothing.
+std::string quotes_hint(std::string_view text, std::uint32_t line) {
+  for (; line > 1 && !text.empty(); --line) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  text = text.substr(0, text.find_first_of("\n#"));
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return "";
+  const std::string value = trimmed(text.substr(equals + 1));
+  if (value.empty() || value.find_first_of("\"'[{\\") != std::string::npos) return "";
+  if (printable(value) != value || toml::parse("value = " + value)) return "";
+  return "; a text is quoted: " + trimmed(text.substr(0, equals)) + " = \"" + value + "\"";
+}
+
 std::optional<ConfigValue> value_of(const toml::node& node) {
   if (const auto* text = node.as_string()) return ConfigValue{ConfigType::Text, text->get()};
   if (const auto* whole = node.as_integer()) {
@@ -87,7 +107,8 @@ Result<std::vector<ConfigEntry>> parse_config(const std::string& text, const std
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    return wrong_at(name, error.source().begin.line, printable(error.description()));
+    const std::uint32_t line = error.source().begin.line;
+    return wrong_at(name, line, printable(error.description()) + quotes_hint(text, line));
   }
   std::vector<ConfigEntry> entries;
   for (const auto& [key, node] : parsed.table()) {

@@ -43,6 +43,18 @@ TEST(ConfigFile, TellsFileAndLineOfWhatIsWrong) {
       file_problem("day = 2026-01-01\n").starts_with("q.toml:1: \"day\" is a table or a date"));
   EXPECT_TRUE(file_problem("a = [[1]]\n").starts_with("q.toml:1: \"a\" is a table"));
   EXPECT_EQ(file_problem(""), "none");
+  for (const auto& [key, value] :
+       {std::pair{"kv-memory", "2GiB"}, {"listen", "127.0.0.1:0"}, {"log-format", "json"}}) {
+    const std::string problem =
+        file_problem(std::string("grace = 1\n") + key + " = " + value + "  # as it is\n");
+    EXPECT_TRUE(problem.starts_with("q.toml:2: ")) << problem;
+    EXPECT_TRUE(
+        problem.ends_with(std::string("; a text is quoted: ") + key + " = \"" + value + "\""))
+        << problem;
+  }
+  for (const char* other : {"a = 1\na = 2\n", "a = [1\n", "a = \"open\n", "a\n"}) {
+    EXPECT_EQ(file_problem(other).find("is quoted"), std::string::npos) << file_problem(other);
+  }
   // As deep as it likes: an error, and no more than that.
   EXPECT_NE(file_problem("a = " + std::string(100'000, '[')), "none");
 }

@@ -84,7 +84,7 @@ bool is_decided(const CLI::App& verb, const CLI::Option& option, const CheckedWo
 Result<void> check_type(const CLI::Option& option, const ConfigValue& value) {
   const std::string type = type_of(option);
   const bool is_whole = type == "N" || type.find_first_not_of("0123456789|") == std::string::npos;
-  const bool is_real = type == "S";
+  const bool is_real = type == "SECONDS";
   const bool is_size = type == "BYTES";
   bool is_fit = value.type == ConfigType::Text;
   std::string expected = config_type_name(ConfigType::Text);

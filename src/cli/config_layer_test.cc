@@ -123,7 +123,7 @@ TEST_F(ConfigLayers, EveryFlagOfAServerIsAKeyAndAVariable) {
   EXPECT_EQ(options.instance.memory_bytes_max, 1u << 20);
   EXPECT_EQ(options.tenants.size(), 2u);
   EXPECT_EQ(options.instance.limits.size(), 1u);
-  EXPECT_EQ(options.log_format, LogFormat::Json);
+  EXPECT_EQ(options.log.format, LogFormat::Json);
   EXPECT_TRUE(options.has_cranelift_only);
 }
 

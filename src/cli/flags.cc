@@ -29,6 +29,11 @@ constexpr Choice<KvFormatChoice> kKvFormats[] = {{"f32", KvFormatChoice::F32},
                                                  {"bf16", KvFormatChoice::BF16},
                                                  {"q8", KvFormatChoice::Q8}};
 
+constexpr Choice<LogLevel> kLogLevels[] = {{"debug", LogLevel::Debug},
+                                           {"info", LogLevel::Info},
+                                           {"warning", LogLevel::Warning},
+                                           {"error", LogLevel::Error}};
+
 // The store is off, or where it is.
 Result<void> finish_store(const EngineFlags& flags, EngineOptions& finished) {
   const std::string& store = flags.options.store_folder;
@@ -250,7 +255,7 @@ std::vector<Flag> InstanceFlags::limits(double cpu_seconds_max, const char* page
   };
   return {
       {"--memory-max", "BYTES", bytes(options.memory_bytes_max), "Memory of an instance"},
-      {"--cpu-seconds-max", "S", &options.cpu_seconds_max,
+      {"--cpu-seconds-max", "SECONDS", &options.cpu_seconds_max,
        "CPU time of an instance, without the model's", real_within(0.001, 1e6)},
       {"--output-max", "BYTES", bytes(options.output_bytes_max),
        "What an instance may say and send in all: messages, log and files"},
@@ -296,7 +301,7 @@ std::vector<Flag> sampling_rows(SamplingOptions& options) {
   return {
       {"--temperature", "X", &options.temperature, "0: the most probable token, always",
        real_within(0.0, 100.0)},
-      {"--seed", "S", &options.seed, "Equal seeds give equal tokens", whole_within(0, UINT64_MAX)},
+      {"--seed", "N", &options.seed, "Equal seeds give equal tokens", whole_within(0, UINT64_MAX)},
       {"--top-k", "K", &options.top_k, "Only the K most probable tokens; 0: no limit",
        whole_within(0, UINT32_MAX)},
       {"--top-p", "X", &options.top_p, "Only tokens that together have this probability",
@@ -332,6 +337,8 @@ std::vector<Flag> chat_rows(ChatSettings& settings) {
        whole_within(1, 1 << 24)},
   };
   for (Flag& each : sampling_rows(settings.sampling)) rows.push_back(std::move(each));
+  rows.push_back({"--stats", "on|off", &settings.stats,
+                  "The line after each reply: its tokens, their speed, the context", on_or_off()});
   return rows;
 }
 
@@ -353,6 +360,11 @@ GrammarOptions GrammarFlags::finish() const {
   if (!regex.empty()) return {.kind = GrammarOptions::Kind::Regex, .text = regex};
   if (!lark.empty()) return {.kind = GrammarOptions::Kind::Lark, .text = lark};
   return {};
+}
+
+Flag log_level(LogLevel& level, const char* whose) {
+  return {"--log-level", "", one_of(level, "log level", kLogLevels),
+          std::string("Leave out ") + whose + " below this level"};
 }
 
 Flag key_file(std::string& file) {

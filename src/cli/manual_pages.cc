@@ -98,19 +98,7 @@ class Page {
  private:
   void add_synopsis() {
     out_ += section("SYNOPSIS") + bold(full_name(app_));
-    for (const CLI::Option* each : options_of(app_)) {
-      if (each->get_positional()) continue;
-      out_ += " [" + italic("OPTION") + "]...";
-      break;
-    }
-    for (const CLI::Option* each : options_of(app_)) {
-      if (!each->get_positional()) continue;
-      const std::string name =
-          italic(each->get_name(true)) + (each->get_items_expected_max() > 1 ? "..." : "");
-      out_ += each->get_required() ? " " + name : " [" + name + "]";
-    }
-    if (!verbs_of(app_).empty()) out_ += " " + italic("VERB");
-    out_ += "\n";
+    out_ += escaped(usage_of(app_)) + "\n";
   }
 
   void add_verbs() {
@@ -122,12 +110,12 @@ class Page {
     }
   }
 
-  // The row of an option: its description, the value without the option, and its variable.
+  // The row of an option: its head, with the range and the default of the value, its description
+  // and its variable.
   void add_row(const std::string& head, const CLI::Option& option) {
-    out_ += ".TP\n" + head + "\n" + escaped(option.get_description());
-    if (!option.get_default_str().empty()) {
-      out_ += "\n.br\nWithout it: " + escaped(option.get_default_str());
-    }
+    const std::string facts = facts_of(option);
+    out_ += ".TP\n" + head + (facts.empty() ? "" : escaped(" (" + facts + ")")) + "\n" +
+            escaped(option.get_description());
     if (!option.get_envname().empty()) out_ += "\n.br\nVariable: " + bold(option.get_envname());
     out_ += "\n";
   }
@@ -136,7 +124,7 @@ class Page {
     bool has_any = false;
     for (const CLI::Option* each : options_of(app_)) {
       if (!each->get_positional()) continue;
-      if (!has_any) out_ += section("WORDS");
+      if (!has_any) out_ += section("ARGUMENTS");
       has_any = true;
       add_row(italic(each->get_name(true)), *each);
     }
@@ -152,8 +140,9 @@ class Page {
       for (const std::string& name : each->get_snames()) head += bold("-" + name) + ", ";
       for (const std::string& name : each->get_lnames()) head += bold("--" + name) + ", ";
       head.resize(head.size() - 2);
-      const std::string type = each->get_type_name();
-      if (takes_value(*each) && !type.empty()) head += " " + italic(type);
+      const std::string type = type_of(*each);
+      if (!type.empty())
+        head += takes_value(*each) ? " " + italic(type) : "[=" + italic(type) + "]";
       add_row(head, *each);
     }
   }

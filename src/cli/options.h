@@ -69,6 +69,8 @@ struct ChatSettings {
   SamplingOptions sampling;
   std::string system;
   std::uint32_t max_tokens = 1024;
+  std::string stats = "on";  // Or "off": the line of figures after each reply.
+  bool shows_figures() const { return stats == "on"; }
 };
 struct ChatOptions {
   EngineOptions engine;
@@ -77,8 +79,12 @@ struct ChatOptions {
   PromptSource message;       // Neither: a conversation, a message in each line of standard input.
   std::string server;         // As ws(s)://HOST:PORT; empty: an engine here.
   std::string key_file = {};  // With the server's key; empty: $QUIRE_KEY, if any.
+  std::string saved = {};     // A conversation that /save kept, to go on with; empty: a new one.
   bool keeps_history = true;  // Of the lines that a user types on a terminal.
 };
+
+// The least of what is shown of a log. The order is that of service::LogLevel.
+enum class LogLevel : std::uint8_t { Debug, Info, Warning, Error };
 
 // The limits and rights of an instance. `quire serve` allows an instance at most these.
 struct InstanceOptions {
@@ -90,6 +96,7 @@ struct InstanceOptions {
   std::vector<std::string> allow_http;     // Where programs may send HTTP; none: nowhere.
   std::vector<std::string> env = {};       // Variables of quire that programs get.
   std::vector<InstanceLimitValue> limits;  // By name; they win over the members above.
+  LogLevel log_level = LogLevel::Debug;    // The least of its log that `quire run` shows.
   // True: the user gave the flag, so that the value is not a default.
   bool has_memory = false;
   bool has_cpu_seconds = false;

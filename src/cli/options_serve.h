@@ -43,6 +43,12 @@ struct AllowedNames {
   std::vector<std::string> hosts = {};
 };
 
+// How the server reports on standard error, and the least of what it reports.
+struct LogOptions {
+  LogFormat format = LogFormat::Text;
+  LogLevel level = LogLevel::Info;
+};
+
 struct ServeOptions {
   EngineOptions engine;
   InstanceOptions instance;                 // What each instance may have, at most.
@@ -68,7 +74,7 @@ struct ServeOptions {
   double grace_seconds = 10.0;  // That an instance outlives its client, and the server its end.
   double keep_seconds = 600.0;  // That the last output waits for a client.
   OutputStyle output = OutputStyle::Text;
-  LogFormat log_format = LogFormat::Text;  // Of what the server reports on standard error.
+  LogOptions log = {};
 };
 
 }  // namespace quire::cli

@@ -98,6 +98,16 @@ void prefer_flags(const std::vector<Verb>& verbs, const CheckedWords& checked) {
   }
 }
 
+// `quire help model add` is `quire model add --help`.
+std::vector<std::string> with_help_as_flag(const std::vector<std::string>& typed) {
+  if (typed.empty() || typed.front() != kHelpVerb) return typed;
+  const bool is_of_itself = typed.size() > 1 && typed[1].starts_with('-');
+  if (is_of_itself) return typed;
+  std::vector<std::string> words(typed.begin() + 1, typed.end());
+  words.emplace_back("--help");
+  return words;
+}
+
 // `quire run PROGRAM --help` asks for the options of the program, which its file knows.
 std::optional<RunOptions> asks_for_program(const CLI::App& verb) {
   if (full_name(verb) != "quire run") return std::nullopt;
@@ -114,7 +124,7 @@ std::string missing_text(const CLI::App& verb, std::string message) {
   for (const CLI::Option* each : verb.get_options()) {
     if (message != each->get_name() + " is required") continue;
     message = full_name(verb) + " needs " + each->get_name();
-    if (each->nonpositional()) message += " " + each->get_type_name();
+    if (each->nonpositional()) message += " " + type_of(*each);
     return message + ": " + each->get_description();
   }
   constexpr std::string_view kOneOf = "Exactly 1 option from [";
@@ -203,16 +213,18 @@ std::vector<Verb> add_verbs(CLI::App& app, CommandLine program) {
   add_kv(app, verbs);
   add_bench(app, verbs);
   verbs.push_back(add_completion(app));
+  verbs.push_back(add_help(app));
   return verbs;
 }
 
-Parsed parse(const std::vector<std::string>& arguments, CommandLine program) {
+Parsed parse(const std::vector<std::string>& typed, CommandLine program, std::uint32_t columns) {
+  const std::vector<std::string> arguments = with_help_as_flag(typed);
   CLI::App app;
   const std::vector<Verb> verbs = add_verbs(app, program);
   const CommandWords command = split(arguments, program);
   CheckedWords checked;
   const Result<void> known = check_words(app, command, checked);
-  if (arguments.empty()) return {{}, app.help(), ExitCode::Usage, {}};
+  if (arguments.empty()) return {{}, help_of(app, HelpScope::Verb, columns), ExitCode::Usage, {}};
   if (!known.ok()) return usage_error(std::string(known.error().message()), *checked.verb);
   Parsed parsed;
   ConfigLayer layer;
@@ -233,10 +245,10 @@ Parsed parse(const std::vector<std::string>& arguments, CommandLine program) {
     if (std::optional<RunOptions> run = asks_for_program(*checked.verb)) {
       parsed.request = std::move(*run);
     } else {
-      parsed = {{}, help_of(*checked.verb, HelpScope::Verb), ExitCode::Ok, {}};
+      parsed = {{}, help_of(*checked.verb, HelpScope::Verb, columns), ExitCode::Ok, {}};
     }
   } catch (const CLI::CallForAllHelp&) {
-    parsed = {{}, help_of(*checked.verb, HelpScope::All), ExitCode::Ok, {}};
+    parsed = {{}, help_of(*checked.verb, HelpScope::All, columns), ExitCode::Ok, {}};
   } catch (const CLI::CallForVersion&) {
     parsed = {{}, app.version() + "\n", ExitCode::Ok, {}};
   } catch (const CLI::ParseError& error) {

@@ -45,7 +45,8 @@ enum class CommandLine : std::uint8_t { Quire, QuireBench };
 
 // `arguments` without the program's own name. Every flag of the engine may also be an environment
 // variable QUIRE_NAME, and of a server a key of the configuration file, which is read here
-// (config_layer.h).
-Parsed parse(const std::vector<std::string>& arguments, CommandLine program = CommandLine::Quire);
+// (config_layer.h). Lines of help have at most `columns`.
+Parsed parse(const std::vector<std::string>& arguments, CommandLine program = CommandLine::Quire,
+             std::uint32_t columns = 80);
 
 }  // namespace quire::cli

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
 
 #include "cli/verb.h"
 
@@ -434,7 +433,7 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
            {"adapter"},
            {"adapter", "add", "french"},
            {"adapter", "show"},
-           {"help"},
+           {"help", "nonsense"},
            {"--no-such-flag"},
            {"quire-bench", "pages", "--trace", "a"},
            {"quire-bench", "pages", "--capacity", "5"},
@@ -544,23 +543,28 @@ TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
   EXPECT_EQ(parse_line({"--version"}).text, std::string("quire ") + QUIRE_VERSION + "\n");
 }
 
-// Lines of a terminal of 100 columns.
-std::size_t shown_lines(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t count = 0;
-  for (std::string line; std::getline(lines, line);) {
-    count += std::max<std::size_t>(1, (line.size() + 99) / 100);
-  }
-  return count;
+TEST(Parse, HelpIsAVerbToo) {
+  EXPECT_EQ(parse_line({"help"}).text, parse_line({"--help"}).text);
+  EXPECT_EQ(parse_line({"help", "run"}).text, parse_line({"run", "--help"}).text);
+  EXPECT_EQ(parse_line({"help", "model", "add"}).text, parse_line({"model", "add", "--help"}).text);
+  EXPECT_EQ(parse_line({"quire-bench", "help", "pages"}).text,
+            parse_line({"quire-bench", "pages", "--help"}).text);
+  EXPECT_NE(parse_line({"help", "--help"}).text.find("Usage: quire help"), std::string::npos);
+  EXPECT_EQ(first_line_of_usage_error({"help", "serv"}),
+            "there is no verb \"serv\"; did you mean serve?");
+}
+
+std::ptrdiff_t line_count(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
 }
 
 TEST(Parse, HelpIsOfTheVerbAndFitsTwoScreensAndHelpAllAddsTheEngine) {
-  constexpr std::size_t kTwoScreens = 2 * 50;
+  constexpr std::ptrdiff_t kTwoScreens = 2 * 50;
   for (const char* verb : {"run", "serve", "generate", "chat", "eval", "doctor"}) {
     SCOPED_TRACE(verb);
     const std::string help = parse_line({verb, "--help"}).text;
     const std::string all = parse_line({verb, "--help-all"}).text;
-    EXPECT_LE(shown_lines(help), kTwoScreens);
+    EXPECT_LE(line_count(parse({verb, "--help"}, CommandLine::Quire, 100).text), kTwoScreens);
     EXPECT_EQ(help.find("\n  --kv-format"), std::string::npos);
     EXPECT_NE(help.find("--help-all"), std::string::npos);
     EXPECT_NE(all.find("\nEngine:\n  --backend"), std::string::npos);
@@ -598,9 +602,9 @@ TEST(Parse, AVerbThatDoesNotExistIsNamedWithTheOneThatWasMeant) {
   EXPECT_EQ(first_line_of_usage_error({"serv"}), "there is no verb \"serv\"; did you mean serve?");
   EXPECT_EQ(first_line_of_usage_error({"genrate", "--prompt", "a"}),
             "there is no verb \"genrate\"; did you mean generate?");
-  EXPECT_EQ(first_line_of_usage_error({"help"}),
-            "there is no verb \"help\"; quire --help lists the verbs, and quire VERB --help "
-            "explains one");
+  EXPECT_EQ(first_line_of_usage_error({"model", "help"}),
+            "there is no verb \"help\" of quire model; quire model --help lists the verbs, and "
+            "quire model VERB --help explains one");
   EXPECT_EQ(first_line_of_usage_error({"kv", "lst"}),
             "there is no verb \"lst\" of quire kv; did you mean list?");
   EXPECT_EQ(first_line_of_usage_error({"model"}),

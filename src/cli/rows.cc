@@ -4,6 +4,23 @@
 #include <sstream>
 
 namespace quire::cli {
+namespace {
+
+// "0 to 1000000": what the check of a value calls its range; empty: none.
+std::string range_of(const CLI::Option& option) {
+  try {
+    // CLI11 has this one for options that can change alone.
+    return const_cast<CLI::Option&>(option).get_validator(0)->get_description();
+  } catch (const CLI::OptionNotFound&) {
+    return "";
+  }
+}
+
+std::string position_of(const CLI::Option& option) {
+  return option.get_name(true) + (option.get_items_expected_max() > 1 ? "..." : "");
+}
+
+}  // namespace
 
 std::vector<const CLI::Option*> options_of(const CLI::App& app) {
   std::vector<const CLI::Option*> options;
@@ -47,8 +64,49 @@ bool takes_value(const CLI::Option& flag) {
 }
 
 std::string type_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  return type.substr(0, type.find(':'));
+  std::string type = option.get_type_name();
+  const std::string range = range_of(option);
+  if (!range.empty() && type.ends_with(":" + range)) type.resize(type.size() - range.size() - 1);
+  return type;
+}
+
+std::string facts_of(const CLI::Option& option) {
+  std::string facts = range_of(option);
+  std::string value = option.get_default_str();
+  if (value.starts_with('[') && value.ends_with(']')) value = value.substr(1, value.size() - 2);
+  if (!value.empty()) facts += (facts.empty() ? "default " : ", default ") + value;
+  return facts;
+}
+
+std::string head_of(const CLI::Option& option) {
+  const std::string facts = facts_of(option);
+  const std::string after = facts.empty() ? "" : " (" + facts + ")";
+  if (!option.nonpositional()) return position_of(option) + after;
+  std::string head;
+  for (const std::string& name : option.get_snames()) head += "-" + name + ", ";
+  for (const std::string& name : option.get_lnames()) head += "--" + name + ", ";
+  head.resize(head.size() - 2);
+  const std::string type = type_of(option);
+  if (type.empty()) return head + after;
+  return head + (takes_value(option) ? " " + type : "[=" + type + "]") + after;
+}
+
+std::string usage_of(const CLI::App& app) {
+  std::string usage = " [OPTIONS]";
+  for (const CLI::App* group : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!group->get_name().empty()) continue;
+    std::string names;
+    for (const CLI::Option* each : group->get_options()) {
+      names += (names.empty() ? "" : " | ") + head_of(*each);
+    }
+    usage += " (" + names + ")";
+  }
+  for (const CLI::Option* each : app.get_options()) {
+    if (!each->get_positional() || each->get_group().empty()) continue;
+    const std::string name = position_of(*each);
+    usage += each->get_required() ? " " + name : " [" + name + "]";
+  }
+  return usage + (verbs_of(app).empty() ? "" : " VERB");
 }
 
 std::vector<std::string> choices_of(const CLI::Option& option) {

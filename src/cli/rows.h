@@ -19,6 +19,12 @@ const CLI::Option* find_flag(const CLI::App& app, const std::string& name);
 bool takes_value(const CLI::Option& flag);
 // "FILE": what a value is, without its range.
 std::string type_of(const CLI::Option& option);
+// "0 to 1000000, default 0"; empty: there is nothing to say.
+std::string facts_of(const CLI::Option& option);
+// "--deadline SECONDS (0 to 1000000, default 0)", "PROGRAM...".
+std::string head_of(const CLI::Option& option);
+// " [OPTIONS] PROGRAM": what follows the verb.
+std::string usage_of(const CLI::App& app);
 // The values of an enumeration, whose type is their list, as "text|json"; none for other types.
 std::vector<std::string> choices_of(const CLI::Option& option);
 

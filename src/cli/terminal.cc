@@ -1,13 +1,17 @@
 #include "cli/terminal.h"
 
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/readable.h"
+#include "cli/help_layout.h"
 
 namespace quire::cli {
 namespace {
@@ -19,6 +23,16 @@ bool is_terminal(int descriptor) {
   if (isatty(descriptor) == 0 || std::getenv("NO_COLOR") != nullptr) return false;
   const char* term = std::getenv("TERM");
   return term != nullptr && std::string_view(term) != "dumb";
+}
+
+// COLUMNS, which shells export where a user says so.
+std::optional<std::uint32_t> columns_variable() {
+  const char* text = std::getenv("COLUMNS");
+  if (text == nullptr) return std::nullopt;
+  char* end = nullptr;
+  const unsigned long columns = std::strtoul(text, &end, 10);
+  if (end == text || *end != '\0' || columns == 0 || columns > UINT16_MAX) return std::nullopt;
+  return static_cast<std::uint32_t>(columns);
 }
 
 const char* code_of(Colour colour) {
@@ -46,6 +60,19 @@ Terminal Terminal::standard_error() {
 }
 Terminal Terminal::standard_output() {
   return Terminal(is_terminal(STDOUT_FILENO));
+}
+
+std::uint32_t terminal_columns(int descriptor) {
+  if (isatty(descriptor) == 0) return 0;
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return columns_variable().value_or(kUsualColumns);  // A serial line, say.
+}
+
+std::uint32_t help_columns() {
+  const std::uint32_t shown = terminal_columns(STDOUT_FILENO);
+  const std::uint32_t columns = shown > 0 ? shown : columns_variable().value_or(kUsualColumns);
+  return std::min(columns, kHelpColumnsMax);
 }
 
 bool are_read_together() {

@@ -28,6 +28,11 @@ class Terminal {
   bool interactive_;
 };
 
+// Columns of the terminal that a descriptor is; 0: it is none.
+std::uint32_t terminal_columns(int descriptor);
+// For --help: those of standard output's terminal, or else of the variable COLUMNS, or 80.
+std::uint32_t help_columns();
+
 // Standard output and standard error are the same terminal, file or pipe: lines of one stand among those of the
 // other.
 bool are_read_together();

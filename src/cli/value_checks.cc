@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iomanip>
 #include <sstream>
 #include <string>
 
@@ -26,6 +27,8 @@ std::string without_leading_zeros(const std::string& digits) {
 std::string number_text(double value) {
   std::ostringstream out;
   out.precision(15);
+  const bool is_small = value != 0.0 && std::abs(value) < 1e-3;
+  if (is_small) out << std::fixed << std::setprecision(6);
   out << value;
   return out.str();
 }
@@ -52,7 +55,8 @@ CLI::Validator real_check(const std::string& range, const std::string& descripti
 }  // namespace
 
 CLI::Validator whole_within(std::uint64_t least, std::uint64_t most) {
-  const std::string range = "from " + std::to_string(least) + " to " + std::to_string(most);
+  const std::string numbers = std::to_string(least) + " to " + std::to_string(most);
+  const std::string range = "from " + numbers;
   const auto check = [least, most, range](std::string& text) -> std::string {
     const bool is_negative = text.size() > 1 && text.front() == '-' && is_digits(text.substr(1));
     if (!is_digits(text) && !is_negative) {
@@ -68,19 +72,17 @@ CLI::Validator whole_within(std::uint64_t least, std::uint64_t most) {
   };
   // If every number of 32 or 64 bits is valid, the range is not shown.
   const bool has_range = least > 0 || most < UINT32_MAX;
-  return CLI::Validator(
-      check,
-      has_range ? "UINT in [" + std::to_string(least) + " - " + std::to_string(most) + "]" : "");
+  return CLI::Validator(check, has_range ? numbers : "");
 }
 
 CLI::Validator real_within(double least, double most) {
-  return real_check("from " + number_text(least) + " to " + number_text(most),
-                    "FLOAT in [" + number_text(least) + " - " + number_text(most) + "]",
+  const std::string numbers = number_text(least) + " to " + number_text(most);
+  return real_check("from " + numbers, numbers,
                     [=](double value) { return value >= least && value <= most; });
 }
 
 CLI::Validator probability_above_zero() {
-  return real_check("above 0 and at most 1", "FLOAT in (0 - 1]",
+  return real_check("above 0 and at most 1", "above 0, at most 1",
                     [](double value) { return value > 0.0 && value <= 1.0; });
 }
 
@@ -88,6 +90,13 @@ std::string with_subject(std::string message) {
   const std::size_t colon = message.find(": must be ");
   if (colon != std::string::npos) message.erase(colon, 1);
   return message;
+}
+
+CLI::Validator on_or_off() {
+  const auto check = [](std::string& text) -> std::string {
+    return text == "on" || text == "off" ? "" : "must be on or off, not " + printable(text);
+  };
+  return CLI::Validator(check, "");
 }
 
 CLI::Validator byte_count() {

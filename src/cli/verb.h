@@ -72,6 +72,7 @@ struct GrammarFlags {
   GrammarOptions finish() const;
 };
 
+Flag log_level(LogLevel& level, const char* whose);
 Flag key_file(std::string& file);
 Flag json(OutputStyle& output);
 
@@ -81,6 +82,7 @@ CLI::Validator whole_within(std::uint64_t least, std::uint64_t most);
 CLI::Validator real_within(double least, double most);
 CLI::Validator probability_above_zero();  // At most 1.
 CLI::Validator byte_count();              // As parse_bytes() reads it.
+CLI::Validator on_or_off();
 // CLI11 puts "--flag: " before what a validator says: "--flag: must be" becomes "--flag must be".
 std::string with_subject(std::string message);
 
@@ -130,5 +132,8 @@ void add_bench(CLI::App& app, std::vector<Verb>& verbs);
 std::vector<Verb> add_measurements(CLI::App& app);  // Those of quire-bench.
 Verb add_bench_pages(CLI::App& bench);
 Verb add_completion(CLI::App& app);
+// `quire help VERB`, which parse() reads as `quire VERB --help`.
+inline constexpr const char* kHelpVerb = "help";
+Verb add_help(CLI::App& app);
 
 }  // namespace quire::cli

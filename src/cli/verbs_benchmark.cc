@@ -319,6 +319,7 @@ Examples:
         add_scheduler, add_arrival, add_constraint, add_overhead, add_calls, add_bench_pages}) {
     verbs.push_back(add(app));
   }
+  verbs.push_back(add_help(app));
   return verbs;
 }
 

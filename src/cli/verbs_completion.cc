@@ -1,6 +1,7 @@
-// The verb that teaches a shell the others.
+// The verbs that explain the others: to a shell, and to people.
 #include <memory>
 
+#include "cli/rows.h"
 #include "cli/verb.h"
 
 namespace quire::cli {
@@ -25,6 +26,19 @@ Examples:
   quire completion zsh > ~/.zfunc/_quire
   quire completion fish > ~/.config/fish/completions/quire.fish)",
       options);
+}
+
+Verb add_help(CLI::App& app) {
+  auto words = std::make_shared<Words>();
+  Rows rows(app, kHelpVerb, "Explain a verb, as --help does");
+  rows.add({{"VERB", "", words.get(), "The verb; none: list the verbs"}});
+  const std::string name = app.get_name();
+  return rows.verb(
+      "Examples:\n  " + name + " help\n  " + name + " help " + verbs_of(app).front()->get_name(),
+      [words]() -> Result<Request> {
+        return Error(ErrorCode::InvalidArgument,
+                     "help takes the names of verbs alone, as in quire help run");
+      });
 }
 
 }  // namespace quire::cli

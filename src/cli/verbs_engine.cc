@@ -57,8 +57,8 @@ std::vector<Flag> program_rows(RunOptions& options) {
        "With --server: the tenant of it that the program belongs to and is charged to (quire "
        "serve --tenant)",
        whole_within(0, UINT32_MAX)},
-      {"--deadline", "S", &options.launch.deadline_seconds,
-       "Seconds after its launch by which the program should be done: of the work of one tenant "
+      {"--deadline", "SECONDS", &options.launch.deadline_seconds,
+       "Time after its launch by which the program should be done: of the work of one tenant "
        "and priority, the earlier deadline goes first. It promises nothing, and nothing ends when "
        "it is over; 0 for none",
        real_within(0.0, 1e6)},
@@ -177,6 +177,7 @@ Verb add_run(CLI::App& app) {
   auto rows = std::make_shared<Rows>(
       app, "run", "Run a program (an inferlet) in an engine here, or on a server");
   rows->add(program_rows(options));
+  rows->add({log_level(state->instance.options.log_level, "lines of the program's log")});
   rows->add(report_rows(options));
   rows->add(state->instance.grants());
   rows->add(
@@ -263,6 +264,8 @@ Verb add_chat(CLI::App& app) {
       key_file(options.key_file),
   });
   rows->add(chat_rows(options.settings));
+  rows->add({{"--load", "NAME", &options.saved,
+              "Go on with a conversation that /save NAME kept, here or on another server"}});
   rows->add({{"--no-history", "", [&options] { options.keeps_history = false; },
               "Neither read nor keep the lines that you type (docs/guide/chat.md)"}});
   rows->add(state->grammar.rows());
@@ -277,6 +280,7 @@ Examples:
   quire chat
   quire chat --prompt-file question.txt
   quire chat --system "Answer in one sentence." "What is a page table?"
+  quire chat --load plan
   quire chat --server ws://127.0.0.1:7847
   quire chat --json-schema person.json "Invent a person.")",
       [state, rows]() -> Result<Request> {

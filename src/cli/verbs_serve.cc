@@ -273,11 +273,11 @@ std::vector<Flag> sharing_rows(ServeOptions& options) {
        "Clients at once (connection_count_max), of which an address without a known key has a "
        "quarter; beyond, a new one gets the place of an idle one (docs/operate/README.md)",
        whole_within(1, 65536)},
-      {"--grace", "S", &options.grace_seconds,
+      {"--grace", "SECONDS", &options.grace_seconds,
        "How long a program goes on after its client is gone, unless it is detached or another "
        "client attaches; also how long programs go on when the server shuts down",
        real_within(0.0, 1e6)},
-      {"--keep", "S", &options.keep_seconds,
+      {"--keep", "SECONDS", &options.keep_seconds,
        "How long the last output of a detached program waits for a client", real_within(0.0, 1e6)},
       {"--tenant", "N=weight:W,instances:N,NAME:VALUE,...",
        Reader{.read = read, .may_repeat = true},
@@ -303,7 +303,7 @@ std::vector<Flag> compiling_rows(ServeOptions& options) {
       {"--compile-memory-max", "BYTES", std::move(memory),
        "Memory of the process that compiles a module which a client uploaded (64MiB at least); one "
        "that needs more is refused"},
-      {"--compile-seconds-max", "S", &options.compile_seconds_max,
+      {"--compile-seconds-max", "SECONDS", &options.compile_seconds_max,
        "Its processor time; by the clock it has four times as long", whole_within(1, 86400)},
       {"--cranelift-only", "", &options.has_cranelift_only,
        "Compile what clients upload with Cranelift alone, not first with Winch, which is quicker "
@@ -321,7 +321,8 @@ second one stops them at once, a third ends the process. docs/reference/protocol
 
 Examples:
   quire serve
-  curl localhost:7847/v1/chat/completions -d '{"model": "smollm2-135m-instruct", "messages": [{"role": "user", "content": "Hi"}]}'
+  curl localhost:7847/v1/chat/completions \
+    -d '{"messages":[{"role":"user","content":"Hi"}]}'
   quire serve --no-endpoints
   quire serve programs --listen 127.0.0.1:0 --instances 200
   quire serve write.cpp --endpoint "POST /write=write"
@@ -359,9 +360,10 @@ Verb add_serve_flags(CLI::App* verb) {
   auto rows = std::make_shared<Rows>(verb);
   rows->add(endpoint_rows(*state));
   rows->add(access_rows(options));
-  rows->add({{"--log-format", "", one_of(options.log_format, "log format", kLogFormats),
+  rows->add({{"--log-format", "", one_of(options.log.format, "log format", kLogFormats),
               "How the server reports what happens, on standard error: text for people, or json, "
-              "one object a line, with a line for each request (docs/operate/README.md)"}});
+              "one object a line, with a line for each request (docs/operate/README.md)"},
+             log_level(options.log.level, "what the server and the programs of endpoints report")});
   rows->add(state->instance.grants());
   rows->add({
       state->engine.models(),

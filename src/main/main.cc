@@ -10,6 +10,7 @@
 #include "bench/machine/bench_command.h"
 #include "bench/machine/bench_launch_command.h"
 #include "cli/parse.h"
+#include "cli/terminal.h"
 #include "main/verbs/instances/instance_commands.h"
 #include "main/verbs/instances/ps_command.h"
 #include "main/verbs/make/build_command.h"
@@ -81,7 +82,8 @@ int run(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == kInstalledFilesVerb) {
     return write_installed_files_command(argv[2]);
   }
-  const cli::Parsed parsed = cli::parse(std::vector<std::string>(argv + 1, argv + argc));
+  const cli::Parsed parsed = cli::parse(std::vector<std::string>(argv + 1, argv + argc),
+                                        cli::CommandLine::Quire, cli::help_columns());
   for (const std::string& each : parsed.warnings) warn(each);
   if (parsed.request) return std::visit(Commands{}, *parsed.request);
   return print_answer(parsed, argc == 1);

@@ -32,10 +32,10 @@ class Manual(unittest.TestCase):
             names.discard(page)
             text = (self.share / "man" / "man1" / page).read_text().replace("\\-", "-")
             shown = self.help(*verb, "--help")
-            flags = shown if "Subcommands:" in shown else self.help(*verb, "--help-all")
-            for flag in re.findall(r"^  (?:-\w,)?(--[a-z][a-z0-9-]*)", flags, re.M):
+            flags = shown if "Verbs:" in shown else self.help(*verb, "--help-all")
+            for flag in re.findall(r"^  (?:-\w, )?(--[a-z][a-z0-9-]*)", flags, re.M):
                 self.assertIn(f"\\fB{flag}\\fR", text, page)
-            verbs = shown.split("Subcommands:")[1].split("\n\n")[0] if "Subcommands:" in shown else ""
+            verbs = shown.split("Verbs:")[1].split("\n\n")[0] if "Verbs:" in shown else ""
             waiting += [[*verb, each] for each in re.findall(r"^  ([a-z]+) ", verbs, re.M)]
         self.assertEqual(names, set())
 

@@ -78,14 +78,15 @@ TEST(EndToEndServer, AProgramThereIsAProgramHere) {
 TEST(EndToEndServer, NamedProgramsHearStandardInputAndSayTheirEnd) {
   ServerProcess server(tiny({kEcho, inferlet("hello")}));
   ASSERT_FALSE(server.url().empty()) << server.err;
-  EXPECT_NE(server.out.find("(programs: echo, hello)"), std::string::npos) << server.out;
+  EXPECT_NE(server.out.find("2 programs (quire status lists them)"), std::string::npos)
+      << server.out;
   const ProcessResult hello = run_there(server, {"hello", "--", "--name", "you"});
   EXPECT_EQ(hello.exit_code, 0) << hello.err;
   EXPECT_EQ(hello.out.substr(0, 11), "Hello, you!");
   const ProcessResult echo = run_there(server, {"echo", "--json", "--", "argument"},
                                        {.input = "one\nlog careful\nlast without newline"});
   EXPECT_EQ(echo.exit_code, 0) << echo.err;
-  EXPECT_NE(echo.err.find("log: careful"), std::string::npos) << echo.err;
+  EXPECT_NE(echo.err.find("info: careful"), std::string::npos) << echo.err;
   std::vector<std::string> messages;
   std::istringstream lines(echo.out);
   std::string result;

@@ -45,7 +45,7 @@ class OverlapAgentTest(harness.ProgramTest):
 
     def order(self, ran):
         """In which order calls were written and tools were started."""
-        return re.findall(r"^log: (call|looks) ", ran.err, re.MULTILINE)
+        return re.findall(r"^info: (call|looks) ", ran.err, re.MULTILINE)
 
     def test_tools_run_while_the_next_call_is_written(self):
         overlapped, waiting = self.ask(), self.ask("--without-overlap")

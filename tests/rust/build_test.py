@@ -57,7 +57,7 @@ class BuildTest(unittest.TestCase):
         self.assertTrue(agent.stdout)
         search = rust_harness.quire("run", self.folder / "thesearch", *words, "--n", "3")
         self.assertEqual(search.returncode, 0, search.stderr)
-        answers = re.findall(r"^log: (\S+)  (.*)$", search.stderr, re.MULTILINE)
+        answers = re.findall(r"^info: (\S+)  (.*)$", search.stderr, re.MULTILINE)
         self.assertEqual(len(answers), 3, search.stderr)
         best = max(answers, key=lambda each: float(each[0]))[1]
         shown = re.sub(r"[\x00-\x1f\x7f]", lambda each: f"\\x{ord(each[0]):02x}", search.stdout.removesuffix("\n"))

@@ -14,9 +14,9 @@ PATIENCE = 60
 class Terminal:
     """A command on a pseudo-terminal of its own; `seen` is what the command wrote there."""
 
-    def __init__(self, command, environment):
+    def __init__(self, command, environment, columns=200):
         self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self.process = subprocess.Popen(command, stdin=self.slave, stdout=self.slave, stderr=self.slave,
                                         env={"TERM": "xterm", "NO_COLOR": "1", **environment}, preexec_fn=self.own)
         self.seen = ""

@@ -6,6 +6,7 @@
 #include "application/server/error_forms.h"
 #include "base/check.h"
 #include "base/utf8.h"
+#include "service/held_errors.h"
 
 namespace quire::server {
 namespace {
@@ -82,6 +83,7 @@ struct EndpointDesk::Exchange {
   bool is_left = false;             // The client left before the response was whole.
   bool is_discarded = false;
   std::uint32_t told_line_count = 0;
+  service::HeldErrors held_errors;
 
   // "POST /x req_1".
   std::string label() const { return method + " " + printable(path) + " " + request_id; }
@@ -94,6 +96,20 @@ namespace {
 
 double milliseconds_of(std::uint64_t ns) {
   return static_cast<double>(ns / 1000) / 1000.0;
+}
+
+Severity severity_of(service::LogLevel level) {
+  switch (level) {
+    case service::LogLevel::Debug:
+      return Severity::Debug;
+    case service::LogLevel::Info:
+      return Severity::Info;
+    case service::LogLevel::Warning:
+      return Severity::Warning;
+    case service::LogLevel::Error:
+      break;
+  }
+  return Severity::Error;
 }
 
 }  // namespace
@@ -313,6 +329,8 @@ void EndpointDesk::part(Exchange& exchange, RequestOutcome outcome) {
 // ---- What is due.
 
 bool EndpointDesk::turn() {
+  // Programs that logged an error and went on.
+  while (!holding_.empty()) tell_held(*exchanges_.at(*holding_.begin()));
   const bool any = ask_for_parts();
   return offer_again() || any;
 }
@@ -381,15 +399,33 @@ void EndpointDesk::hear(Exchange& exchange, const service::ResponsePart& said) {
 void EndpointDesk::hear(Exchange& exchange, const service::LogLine& said) {
   if (exchange.told_line_count > kToldLineCountMax) return;
   if (exchange.told_line_count++ == kToldLineCountMax) {
-    parts_.tell({"program_log", Severity::Warning,
+    tell_held(exchange);
+    parts_.tell({"program_log", severity_of(said.level),
                  exchange.label() + ": the program logs more, which is not shown",
                  exchange.place()});
     return;
   }
-  const std::string text(said.text.substr(0, kToldLineBytesMax));
+  if (said.source == service::LogSource::Log && said.level == service::LogLevel::Error) {
+    exchange.held_errors.add(std::string(said.text));
+    holding_.insert(exchange.id);
+    return;
+  }
+  tell_held(exchange);
+  tell_line(exchange, severity_of(said.level), said.text);
+}
+
+void EndpointDesk::tell_line(const Exchange& exchange, Severity severity, std::string_view line) {
+  std::string text(line.substr(0, kToldLineBytesMax));
   LogFields fields = exchange.place();
   fields.emplace_back("text", text);
-  parts_.tell({"program_log", Severity::Info, exchange.label() + ": " + text, std::move(fields)});
+  parts_.tell({"program_log", severity, exchange.label() + ": " + text, std::move(fields)});
+}
+
+void EndpointDesk::tell_held(Exchange& exchange, std::string_view reason) {
+  for (const std::string& line : exchange.held_errors.take_before(reason)) {
+    tell_line(exchange, Severity::Error, line);
+  }
+  holding_.erase(exchange.id);
 }
 
 void EndpointDesk::hear(Exchange& exchange, const service::Ended& said) {
@@ -405,6 +441,7 @@ void EndpointDesk::hear(Exchange& exchange, const service::Ended& said) {
     outlet_.push(exchange.caller->peer, std::move(answer));
     part(exchange, RequestOutcome::ServerError);
   }
+  tell_held(exchange, is_well ? "" : end.message);
   std::string text;
   if (!is_well && !is_stopped_for_client) {
     text = exchange.label() + ": " + end_kind_name(end.kind) + ", exit code " +

@@ -16,11 +16,13 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "application/server/adapter_forms.h"
 #include "application/server/endpoint_figures.h"
 #include "application/server/gateway_parts.h"
+#include "application/server/log_event.h"
 #include "application/server/outlet.h"
 #include "application/server/program_names.h"
 #include "application/server/server_limits.h"
@@ -81,6 +83,9 @@ class EndpointDesk final : public service::Listener {
   void hear(Exchange& exchange, const service::ResponsePart& said);
   void hear(Exchange& exchange, const service::LogLine& said);
   void hear(Exchange& exchange, const service::Ended& said);
+  void tell_line(const Exchange& exchange, Severity severity, std::string_view line);
+  // Errors that were held back, but for those that are the reason of the end.
+  void tell_held(Exchange& exchange, std::string_view reason = {});
   // A program that a request launched has neither messages nor files.
   void hear(Exchange&, const service::Message&) {}
   void hear(Exchange&, const service::SentPart&) {}
@@ -99,6 +104,7 @@ class EndpointDesk final : public service::Listener {
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Exchange>> exchanges_;
   std::set<ConnectionId>
       reading_;  // Whose bodies are not whole, and of which no part is asked for.
+  std::set<lifecycle::InstanceId> holding_;  // Errors of their logs.
   RefusedPeers refusing_;
   bool takes_launches_ = true;
 };

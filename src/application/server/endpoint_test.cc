@@ -23,6 +23,7 @@ class HttpGuest final : public TalkingGuest {
     if (mode_.empty()) begin(host);
     if (mode_ == "trap") return {FakeAction::Kind::Trap, 0, "a trap"};
     if (mode_ == "silent") return {FakeAction::Kind::Finish, 3, ""};
+    if (mode_ == "fail") return fail(host);
     if (mode_ == "echo" || mode_ == "head") return echo(host);
     if (mode_ == "stream") return stream(host);
     if (mode_ == "late") return late(host);
@@ -95,6 +96,19 @@ class HttpGuest final : public TalkingGuest {
     future_ = write(host, "data: " + std::to_string(said_++) + "\n\n");
     return wait_for(host, future_);
   }
+  static void log(FakeHost& host, service::LogLevel level, std::string_view text) {
+    host.call("runtime", "log",
+              {static_cast<std::int64_t>(level), host.put(kGuestBuffer, text),
+               static_cast<std::int64_t>(text.size())});
+  }
+  // The guest logs an error that it survives, and one that it does not.
+  FakeAction fail(FakeHost& host) {
+    log(host, service::LogLevel::Error, "tried once");
+    if (!std::exchange(has_slept_, true)) return sleep(host, 20'000'000);
+    log(host, service::LogLevel::Debug, "a detail");
+    log(host, service::LogLevel::Error, "invalid-argument: two\nlines");
+    return {FakeAction::Kind::Finish, 17, ""};
+  }
   FakeAction late(FakeHost& host) {
     if (!std::exchange(has_slept_, true)) return sleep(host, 20'000'000);
     respond(host, 200, "content-length: 4\n");
@@ -128,7 +142,7 @@ ServerOptions with_endpoints() {
         "GET /stream=http stream 100", "GET /endless=http stream -1", "GET /trap=http trap",
         "GET /silent=http silent", "GET /short=http short", "GET /hang=http hang",
         "GET /insist=http insist", "GET /late=http late", "GET /gone=gone hang",
-        "GET /after=http after", "POST /swap=swap echo"}) {
+        "GET /after=http after", "GET /fail=http fail", "POST /swap=swap echo"}) {
     rules.push_back(parse_endpoint_rule(each).take());
   }
   options.endpoints = EndpointTable::create(std::move(rules)).take();
@@ -641,6 +655,21 @@ TEST_F(Endpoints, TheOperatorLearnsHowEachRequestEndedAndTheMetricsCountIt) {
   }
   EXPECT_NE(page.find("\nquire_http_request_duration_seconds_count 5\n"), page.npos) << page;
   EXPECT_NE(page.find("\nquire_request_success_total{finished_reason=\"trapped\"} 1\n"), page.npos);
+}
+
+TEST_F(Endpoints, AFailedRequestIsOneLineForTheOperatorAndALineOfALogHasItsLevel) {
+  serve();
+  ask(get("/fail", kClose + "X-Request-Id: one\r\n"));
+  wait_until_idle();
+  std::vector<std::string> lines;
+  for (const LogEvent& each : server->events()) {
+    if (field(each, "path") != "/fail") continue;
+    lines.push_back(std::to_string(static_cast<int>(each.severity)) + " " + each.text);
+  }
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "3 GET /fail one: tried once", "3 GET /fail one: tried once",
+                       "0 GET /fail one: a detail",
+                       "2 GET /fail one: finished, exit code 17: invalid-argument: two\nlines"}));
 }
 
 }  // namespace

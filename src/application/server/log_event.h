@@ -14,7 +14,7 @@
 
 namespace quire::server {
 
-enum class Severity : std::uint8_t { Info, Warning, Error };
+enum class Severity : std::uint8_t { Debug, Info, Warning, Error };
 
 using LogValue = std::variant<std::string, std::uint64_t, std::int64_t, double>;
 using LogFields = std::vector<std::pair<const char*, LogValue>>;

@@ -6,14 +6,17 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "cli/word_wrap.h"
 #include "main/modules/module_sections.h"
 
 namespace quire::modules {
 namespace {
 
 constexpr std::size_t kOptionCountMax = 1'000;
-constexpr std::size_t kColumnsMax = 100;
 constexpr std::size_t kNameColumnsMax = 30;
+constexpr std::uint32_t kNarrowColumns =
+    76;  // On fewer the meanings need them more than the names.
+constexpr std::size_t kNarrowNameColumnsMax = 16;
 
 Error wrong(std::string message) {
   return Error(ErrorCode::InvalidArgument, std::move(message));
@@ -110,26 +113,6 @@ std::string facts_of(const DeclaredOption& option) {
   return text;
 }
 
-// Words of `text` in lines that begin at `column`.
-std::string wrapped(std::string_view text, std::size_t column) {
-  std::string out;
-  std::size_t used = column;
-  while (!text.empty()) {
-    const std::size_t bytes = std::min(text.find(' '), text.size());
-    if (used > column && used + 1 + bytes > kColumnsMax) {
-      out += "\n" + std::string(column, ' ');
-      used = column;
-    } else if (used > column) {
-      out += ' ';
-      ++used;
-    }
-    out += text.substr(0, bytes);
-    used += bytes;
-    text.remove_prefix(std::min(bytes + 1, text.size()));
-  }
-  return out;
-}
-
 }  // namespace
 
 Result<DeclaredOptions> parse_declared_options(std::string_view json) {
@@ -162,12 +145,15 @@ Result<std::optional<DeclaredOptions>> declared_options_of(std::string_view wasm
   return std::optional<DeclaredOptions>(TRY(parse_declared_options(*json)));
 }
 
-std::string options_help(const std::string& program, const DeclaredOptions& options) {
+std::string options_help(const std::string& program, const DeclaredOptions& options,
+                         std::uint32_t columns) {
   if (options.empty()) return program + " takes no options.\n";
+  const std::size_t name_columns_max =
+      columns < kNarrowColumns ? kNarrowNameColumnsMax : kNameColumnsMax;
   std::size_t column = 0;
   for (const DeclaredOption& each : options) {
     const std::size_t bytes = spelled(each).size() + 4;
-    if (bytes <= kNameColumnsMax) column = std::max(column, bytes);
+    if (bytes <= name_columns_max) column = std::max(column, bytes);
   }
   column = std::max<std::size_t>(column, 12);
   std::string out = "Options of " + program + ", given after \"--\":\n\n";
@@ -176,8 +162,10 @@ std::string options_help(const std::string& program, const DeclaredOptions& opti
     line += line.size() + 2 > column ? "\n" + std::string(column, ' ')
                                      : std::string(column - line.size(), ' ');
     const std::string facts = facts_of(each);
+    const auto indent = static_cast<std::uint32_t>(column);
     out += line +
-           wrapped(printable(each.meaning) + (facts.empty() ? "" : " (" + facts + ")"), column) +
+           cli::wrapped(printable(each.meaning) + (facts.empty() ? "" : " (" + facts + ")"),
+                        {.width = columns, .indent = indent, .column = indent}) +
            "\n";
   }
   return out;

@@ -36,7 +36,9 @@ Result<DeclaredOptions> parse_declared_options(std::string_view json);
 Result<std::optional<DeclaredOptions>> declared_options_of(std::string_view wasm);
 
 // A line, or as many as it takes, for each option. Ends with a newline.
-std::string options_help(const std::string& program, const DeclaredOptions& options);
+// Lines have at most `columns`, unless a word is longer.
+std::string options_help(const std::string& program, const DeclaredOptions& options,
+                         std::uint32_t columns = 100);
 
 // Whether the program's own reader will take the words; the messages are the reader's.
 Result<void> check_program_words(const DeclaredOptions& options,

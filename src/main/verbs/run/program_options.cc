@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "cli/exit_code.h"
+#include "cli/terminal.h"
 #include "main/modules/declared_options.h"
 #include "main/verbs/make/program_files.h"
 #include "main/verbs/make/script_program.h"
@@ -69,7 +70,7 @@ int show_program_options(const cli::RunOptions& run) {
                     ", which quire build writes for programs that declare options with the SDK's "
                     "OptionReader");
   }
-  print(modules::options_help(name, *options.value()) +
+  print(modules::options_help(name, *options.value(), cli::help_columns()) +
         "\nThe flags of quire run itself: quire run --help\n");
   return cli::number(cli::ExitCode::Ok);
 }

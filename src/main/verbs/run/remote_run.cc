@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "cli/terminal.h"
+#include "main/verbs/shared/output.h"
 #include "main/verbs/shared/server_connection.h"
 
 namespace quire {
@@ -45,11 +45,13 @@ void RemoteRun::detached(InstanceId instance, const std::string& why) {
 }
 
 void print_totals(cli::OutputStyle style, const RunClient::Totals& totals, double duration_s) {
-  const std::string line = style == cli::OutputStyle::Json
-                               ? dump_json(totals_json(totals, duration_s))
-                               : "[" + totals_text(totals, duration_s) + "]";
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
+  if (style == cli::OutputStyle::Json) {
+    const std::string json = dump_json(totals_json(totals, duration_s));
+    std::fprintf(stderr, "%s
+", json.c_str());
+  } else {
+    print_note("[" + totals_text(totals, duration_s) + "]");
+  }
 }
 
 }  // namespace quire

@@ -16,16 +16,6 @@ std::string dump(const nlohmann::json& json) {
   return dump_json(json) + "\n";
 }
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos;) {
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
-  lines.emplace_back(text);
-  return lines;
-}
-
 std::string counted(std::uint64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -73,36 +63,18 @@ void RunClient::hear(std::size_t number, const service::Message& said) {
 }
 
 void RunClient::hear(std::size_t number, const service::LogLine& said) {
-  const bool is_log = said.source == service::LogSource::Log;
-  if (is_log && said.level == service::LogLevel::Error) {
-    held_errors_[number].emplace_back(said.text);
-    return;
-  }
-  tell_held(number);
-  const bool loud = said.level >= service::LogLevel::Warning;
-  tell(number, (is_log ? "log: " : "") + std::string(said.text),
-       loud ? cli::Colour::Yellow : cli::Colour::Grey);
-}
-
-void RunClient::tell_held(std::size_t number) {
-  const auto held = held_errors_.extract(number);
-  if (held.empty()) return;
-  for (const std::string& line : held.mapped()) tell(number, "log: " + line, cli::Colour::Yellow);
-}
-
-void RunClient::settle() {
-  while (!held_errors_.empty()) tell_held(held_errors_.begin()->first);
+  for (const ProgramLog::Line& each : log_.add(number, said)) tell(number, each.text, each.colour);
 }
 
 // The reason of an end is printed with the end, and not as a line of the log before it as well.
-void RunClient::drop_reason(std::size_t number, const std::string& reason) {
-  const auto held = held_errors_.find(number);
-  if (held == held_errors_.end() || reason.empty()) return;
-  std::vector<std::string>& lines = held->second;
-  const std::vector<std::string> wanted = lines_of(reason);
-  if (wanted.size() > lines.size()) return;
-  const auto begin = lines.end() - static_cast<std::ptrdiff_t>(wanted.size());
-  if (std::equal(begin, lines.end(), wanted.begin())) lines.erase(begin, lines.end());
+void RunClient::tell_held(std::size_t number, const std::string& reason) {
+  for (const ProgramLog::Line& each : log_.take_held(number, reason)) {
+    tell(number, each.text, each.colour);
+  }
+}
+
+void RunClient::settle() {
+  while (const std::optional<std::size_t> number = log_.holder()) tell_held(*number);
 }
 
 // If both streams are read together, a line of the log would otherwise continue the line of the
@@ -116,7 +88,7 @@ void RunClient::end_output_line() {
 void RunClient::tell(std::size_t number, const std::string& text, cli::Colour colour) {
   end_output_line();
   const std::string prefix = several_ ? "[" + std::to_string(number) + "] " : "";
-  std::fprintf(stderr, "%s\n", terminal_.paint(prefix + text, colour).c_str());
+  print_note(prefix + text, colour);
 }
 
 void RunClient::tell_file(std::size_t number, const service::SentPart& part,
@@ -235,8 +207,7 @@ void RunClient::hear(std::size_t number, const service::Ended& said) {
     print("\n");
     last_byte_ = '\n';
   }
-  drop_reason(number, well ? "" : end.message);
-  tell_held(number);
+  tell_held(number, well ? "" : end.message);
   add_to_totals(end);
   if (!end.result.empty() && style_ == cli::OutputStyle::Text) tell_result(number, end.result);
   if (!well) {

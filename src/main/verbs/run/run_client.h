@@ -17,6 +17,7 @@
 
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "main/verbs/run/program_log.h"
 #include "main/verbs/run/received_files.h"
 #include "service/listener.h"
 
@@ -24,9 +25,11 @@ namespace quire {
 
 class RunClient final : public service::Listener {
  public:
-  // Without `files`, the files that programs send are reported and not kept.
-  RunClient(cli::OutputStyle style, bool several, std::optional<ReceivedFiles> files)
-      : style_(style), several_(several), files_(std::move(files)) {}
+  // Without `files`, the files that programs send are reported and not kept. Lines of the log below
+  // `level` are not shown.
+  RunClient(cli::OutputStyle style, bool several, std::optional<ReceivedFiles> files,
+            cli::LogLevel level)
+      : style_(style), several_(several), files_(std::move(files)), log_(level) {}
 
   // Instances are numbered from 0.
   void add(InstanceId instance, std::size_t number) { numbers_.emplace(instance, number); }
@@ -81,8 +84,7 @@ class RunClient final : public service::Listener {
   void hear(std::size_t, const service::ResponsePart&) {}  // No request launched the program.
   void hear(std::size_t number, const service::Ended& said);
   void add_to_totals(const service::End& end);
-  void tell_held(std::size_t number);
-  void drop_reason(std::size_t number, const std::string& reason);
+  void tell_held(std::size_t number, const std::string& reason = {});
   void print_line(std::size_t number, std::string_view line);
   void print_json(std::size_t number, const char* key, std::string_view text);
   std::string subject(std::size_t number) const;  // Of an error.
@@ -94,13 +96,11 @@ class RunClient final : public service::Listener {
   const cli::OutputStyle style_;
   const bool several_;
   std::optional<ReceivedFiles> files_;
-  const cli::Terminal terminal_ = cli::Terminal::standard_error();
   const bool are_read_together_ = cli::are_read_together();
   std::map<InstanceId, std::size_t> numbers_;
   std::map<std::size_t, std::string> unfinished_lines_;  // By number; only when several.
   char last_byte_ = '\n';                                // Of standard output.
-  // Errors that were logged last, by number: one of them may be the reason of an end that follows.
-  std::map<std::size_t, std::vector<std::string>> held_errors_;
+  ProgramLog log_;
   bool is_interrupted_ = false;
   std::size_t failed_count_ = 0;
   std::size_t lost_file_count_ = 0;  // Could not be kept.

@@ -123,11 +123,12 @@ void tell_end(const cli::RunOptions& options, RunClient& client, Machine& machin
   const control::ControlStatistics statistics = machine.control().statistics();
   client.set_pool_page_count_max(statistics.page_count_held_max);
   const control::TierStatistics tiers = machine.tiers();
-  const std::string line = options.output == cli::OutputStyle::Json
-                               ? dump_json(closing_json(client, statistics, tiers, duration_s))
-                               : closing_line(client, statistics, tiers, duration_s);
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
+  if (options.output == cli::OutputStyle::Json) {
+    const std::string json = dump_json(closing_json(client, statistics, tiers, duration_s));
+    std::fprintf(stderr, "%s\n", json.c_str());
+  } else {
+    print_note(closing_line(client, statistics, tiers, duration_s));
+  }
 }
 
 Result<void> check_program(const cli::RunOptions& options) {
@@ -170,7 +171,7 @@ Result<int> run(const cli::RunOptions& options) {
   application->manager().look_for_programs(find_shipped_program);
 
   const bool several = !options.each_file.empty();
-  RunClient client(options.output, several, std::move(received));
+  RunClient client(options.output, several, std::move(received), options.instance.log_level);
   NotedEnds ends(application->manager(), client);
   PageReport report(*machine, clock);
   const bool is_drawn =

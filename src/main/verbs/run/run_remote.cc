@@ -85,11 +85,10 @@ Result<int> launch_detached(client::RemoteService& service, const cli::RunOption
                                {"program", wire::program_text({instance.program, {}})}})
                   : std::to_string(instance.instance) + "\n");
   }
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  if (terminal.interactive() && options.output == cli::OutputStyle::Text) {
-    const std::string line =
-        "[it goes on without this client; quire ps lists programs, quire attach ID follows one]";
-    std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
+  const bool is_for_people = cli::Terminal::standard_error().interactive();
+  if (is_for_people && options.output == cli::OutputStyle::Text) {
+    print_note(
+        "[it goes on without this client; quire ps lists programs, quire attach ID follows one]");
   }
   return cli::number(cli::ExitCode::Ok);
 }
@@ -100,7 +99,8 @@ Result<int> run_attached(RemoteRun& remote, const cli::RunOptions& options,
   const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
   std::optional<ReceivedFiles> received = TRY(received_files(options.save_folder));
   Interrupt interrupt = TRY(Interrupt::create());
-  RunClient printer(options.output, !options.each_file.empty(), std::move(received));
+  RunClient printer(options.output, !options.each_file.empty(), std::move(received),
+                    options.instance.log_level);
   const SteadyTime::time_point begin = SteadyTime::now();
   ProgramsRun run(remote.service(), printer, printer, std::move(launches), files);
   remote.watch(run, printer);

@@ -23,10 +23,6 @@ constexpr timespec kLookPeriod = {.tv_sec = 0,
                                   .tv_nsec = std::chrono::nanoseconds(kFileLookPeriod).count()};
 constexpr std::chrono::seconds kEndTimeMax{5};  // From SIGINT to SIGKILL.
 
-void tell(const std::string& text) {
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s\n", terminal.paint("[" + text + "]", cli::Colour::Grey).c_str());
-}
 
 // The signals that this process waits for; a run gets the mask of before.
 class WatchedSignals {
@@ -92,6 +88,11 @@ bool is_of_terminal(const siginfo_t& signal) {
   return signal.si_signo == SIGINT && signal.si_code == SI_KERNEL;
 }
 
+// A terminal shows "^C" for the key: the shell's prompt begins a line of its own after it.
+void end_line_of(const siginfo_t& signal) {
+  if (is_of_terminal(signal) && isatty(STDERR_FILENO) != 0) std::fputs("\n", stderr);
+}
+
 enum class Next : std::uint8_t { RunAgain, Stop };
 
 enum class Prepared : std::uint8_t { Well, Wrong, Stopped };
@@ -102,6 +103,7 @@ Prepared prepare(RunProcess step, const WatchedSignals& signals) {
     const siginfo_t signal = signals.wait();
     if (!ends_the_watch(signal)) continue;
     step.end(signals, is_of_terminal(signal));
+    end_line_of(signal);
     return Prepared::Stopped;
   }
   return step.is_well() ? Prepared::Well : Prepared::Wrong;
@@ -116,16 +118,17 @@ Next watch(const WatchedRun& watched, const WatchedSignals& signals, FileStates&
     const siginfo_t signal = signals.wait();
     if (ends_the_watch(signal)) {
       run.end(signals, is_of_terminal(signal));
+      end_line_of(signal);
       return Next::Stop;
     }
     if (run.has_ended() && !std::exchange(is_told, true)) {
-      tell("waiting for a change of " + watched.name + "; Ctrl-C ends this");
+      print_note("-- waiting for a change of " + watched.name + " (Ctrl-C ends) --");
     }
     const std::string changed = states.look();
     if (changed.empty()) continue;
     while (!states.look().empty()) (void)signals.wait();  // Until it is written.
     run.end(signals, false);
-    tell(changed + " changed");
+    print_note("-- " + changed + " changed --");
     return Next::RunAgain;
   }
 }

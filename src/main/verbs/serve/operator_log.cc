@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/json.h"
+#include "cli/terminal.h"
+#include "main/verbs/shared/output.h"
 
 namespace quire {
 namespace {
@@ -14,6 +16,8 @@ using server::Severity;
 
 const char* level_name(Severity severity) {
   switch (severity) {
+    case Severity::Debug:
+      return "debug";
     case Severity::Info:
       return "info";
     case Severity::Warning:
@@ -22,6 +26,21 @@ const char* level_name(Severity severity) {
       return "error";
   }
   return "error";
+}
+
+// The text for people; its label is painted on a terminal.
+std::string labeled(const LogEvent& event) {
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  switch (event.severity) {
+    case Severity::Warning:
+      return warning_text(event.text);
+    case Severity::Error:
+      return error_text(event.text);
+    case Severity::Debug:
+    case Severity::Info:
+      break;
+  }
+  return terminal.paint(event.text, cli::Colour::Grey);
 }
 
 // The event without its time.
@@ -81,7 +100,7 @@ OperatorLog::~OperatorLog() {
 }
 
 std::string log_line(cli::LogFormat format, const LogEvent& event, std::uint64_t now_ms) {
-  if (format == cli::LogFormat::Text) return event.text;
+  if (format == cli::LogFormat::Text) return labeled(event);
   OrderedJson json = {{"time", utc_time(now_ms)}};
   json.update(json_of(event));
   return with_escaped_controls(dump_json(json));
@@ -103,6 +122,7 @@ void OperatorLog::tell_repeats(std::uint64_t now_ms) {
 
 void OperatorLog::tell(const LogEvent& event) {
   if (is_for_people() && event.text.empty()) return;
+  if (static_cast<std::uint8_t>(event.severity) < static_cast<std::uint8_t>(options_.level)) return;
   const std::uint64_t now_ms = clock_.now_unix_ms();
   const std::string content = is_for_people() ? event.text : dump_json(json_of(event));
   const std::lock_guard lock(mutex_);

@@ -3,6 +3,8 @@
 // object a line with the time, the level, the name of the event and its fields. LogWriter brings
 // them to standard error.
 //
+// Lines for people begin with "warning:" or "error:" if the event is one.
+//
 // An event that is the same as the one before, within kRepeatMs, is counted and not written. The
 // next line, or the end, says how often it came.
 //
@@ -30,23 +32,23 @@ server::LogEvent dropped_lines_event(std::uint64_t count);
 class OperatorLog {
  public:
   // `write` gets whole lines without their end. The clock outlives the log.
-  OperatorLog(cli::LogFormat format, const WallClock& clock,
+  OperatorLog(cli::LogOptions options, const WallClock& clock,
               std::function<void(const std::string&)> write)
-      : format_(format), clock_(clock), write_(std::move(write)) {}
+      : options_(options), clock_(clock), write_(std::move(write)) {}
   ~OperatorLog();
   OperatorLog(const OperatorLog&) = delete;
   OperatorLog& operator=(const OperatorLog&) = delete;
 
   void tell(const server::LogEvent& event);
-  bool is_for_people() const { return format_ == cli::LogFormat::Text; }
+  bool is_for_people() const { return options_.format == cli::LogFormat::Text; }
 
  private:
   std::string line_of(const server::LogEvent& event, std::uint64_t now_ms) const {
-    return log_line(format_, event, now_ms);
+    return log_line(options_.format, event, now_ms);
   }
   void tell_repeats(std::uint64_t now_ms);
 
-  const cli::LogFormat format_;
+  const cli::LogOptions options_;
   const WallClock& clock_;
   const std::function<void(const std::string&)> write_;
   std::mutex mutex_;

@@ -15,7 +15,8 @@ using server::Severity;
 class OperatorLogs : public testing::Test {
  protected:
   OperatorLog log(cli::LogFormat format) {
-    return {format, clock, [this](const std::string& line) { lines.push_back(line); }};
+    return {cli::LogOptions{.format = format}, clock,
+            [this](const std::string& line) { lines.push_back(line); }};
   }
   ManualWallClock clock;
   std::vector<std::string> lines;
@@ -45,6 +46,23 @@ TEST_F(OperatorLogs, PeopleGetTheTextAndNoEventWithoutOne) {
   text.tell({"request", Severity::Info, "", {{"status", std::uint64_t{200}}}});
   text.tell({"shutdown", Severity::Info, "shutting down", {{"instances", std::uint64_t{0}}}});
   EXPECT_EQ(lines, std::vector<std::string>{"shutting down"});
+}
+
+TEST_F(OperatorLogs, AnEventBelowTheLevelIsNotWrittenAndAWorseOneIsNamed) {
+  const auto write = [this](const std::string& line) { lines.push_back(line); };
+  OperatorLog text({cli::LogFormat::Text, cli::LogLevel::Warning}, clock, write);
+  OperatorLog json({cli::LogFormat::Json, cli::LogLevel::Warning}, clock, write);
+  for (OperatorLog* each : {&text, &json}) {
+    each->tell({"program_log", Severity::Debug, "a detail"});
+    each->tell({"started", Severity::Info, "it serves"});
+    each->tell({"program_log", Severity::Warning, "careful"});
+    each->tell({"failed", Severity::Error, "it broke"});
+  }
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "warning: careful");
+  EXPECT_EQ(lines[1], "error: it broke");
+  EXPECT_NE(lines[2].find("\"level\":\"warning\""), std::string::npos) << lines[2];
+  EXPECT_NE(lines[3].find("\"level\":\"error\""), std::string::npos) << lines[3];
 }
 
 TEST_F(OperatorLogs, WhatRepeatsIsCounted) {

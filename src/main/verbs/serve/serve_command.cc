@@ -46,11 +46,6 @@ constexpr int kOwnPagesBytes = 4 << 20;
 
 using server::Severity;
 
-// Paints the line gray if standard error is a terminal.
-std::string painted(const std::string& line) {
-  return cli::Terminal::standard_error().paint(line, cli::Colour::Grey);
-}
-
 // ---- The server.
 
 // As many connections as the process may have files.
@@ -94,9 +89,12 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
   std::vector<std::string> program_names;
   for (const auto& [name, path] : files) program_names.push_back(name);
   if (options.output == cli::OutputStyle::Text) {
-    std::string text = "quire " QUIRE_VERSION " serves " + joined(model_names) + " at " + url +
-                       (program_names.empty() ? "" : " (programs: " + joined(program_names) + ")") +
-                       "\n";
+    std::string text =
+        "quire " QUIRE_VERSION " serves " + joined(model_names) + " at " + url + "\n";
+    if (const std::size_t count = program_names.size(); count > 0) {
+      text += "  " + std::to_string(count) + (count == 1 ? " program" : " programs") +
+              " (quire status lists " + (count == 1 ? "it)\n" : "them)\n");
+    }
     for (const server::EndpointRule& each : endpoints) {
       text +=
           "  " + each.method + " " + http_url(url) + each.path + (each.is_prefix ? "*\n" : "\n");
@@ -373,14 +371,13 @@ int serve_command(const cli::ServeOptions& options) {
   if (!end.ok()) return fail(end.error());
   const SystemWallClock wall_clock;
   const auto notice_of = [&](std::uint64_t count) {
-    return painted(
-        log_line(options.log_format, dropped_lines_event(count), wall_clock.now_unix_ms()));
+    return log_line(options.log.format, dropped_lines_event(count), wall_clock.now_unix_ms());
   };
   const Result<std::unique_ptr<LogWriter>> opened = LogWriter::open(STDERR_FILENO, notice_of);
   if (!opened.ok()) return fail(opened.error());
   LogWriter& writer = *opened.value();
-  OperatorLog log(options.log_format, wall_clock,
-                  [&writer](const std::string& line) { writer.write(painted(line)); });
+  OperatorLog log(options.log, wall_clock,
+                  [&writer](const std::string& line) { writer.write(line); });
   const Result<int> code = serve(options, log, {*end.value(), writer});
   if (code.ok()) return code.value();
   if (log.is_for_people()) {

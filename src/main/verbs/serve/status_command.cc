@@ -1,5 +1,7 @@
 #include "main/verbs/serve/status_command.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <string>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "cli/terminal.h"
+#include "cli/word_wrap.h"
 #include "client/server_client.h"
 #include "main/verbs/shared/kv_text.h"
 #include "main/verbs/shared/output.h"
@@ -17,6 +20,8 @@
 
 namespace quire {
 namespace {
+
+constexpr std::uint32_t kIndent = 2;  // Of the further lines of one that a terminal breaks.
 
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -58,6 +63,24 @@ std::string tenants_text(const std::vector<wire::TenantStatus>& tenants) {
   return table_text(rows, std::vector<bool>(rows.front().size(), true));
 }
 
+// A paragraph, which hangs under its label on a terminal.
+std::string programs_text(const wire::StatusDetail& detail) {
+  if (detail.programs.empty()) return "";
+  const std::size_t count = detail.programs.size() + detail.left_out_program_count;
+  std::string names;
+  for (const wire::NamedProgram& each : detail.programs) {
+    names += (names.empty() ? "" : ", ") + printable(each.name);
+  }
+  if (detail.left_out_program_count > 0) {
+    names += ", and " + std::to_string(detail.left_out_program_count) + " more";
+  }
+  return "\n" + std::to_string(count) + (count == 1 ? " program:\n  " : " programs:\n  ") +
+         cli::wrapped(names, {.width = cli::terminal_columns(STDOUT_FILENO),
+                              .indent = kIndent,
+                              .column = kIndent}) +
+         "\n";
+}
+
 std::string instances_text(const wire::StatusDetail& detail) {
   Rows rows = {{"INSTANCE", "TENANT", "PARENT", "STAGE", "PROGRAM", "MEMORY", "PAGES", "CPU",
                 "WALL", "TOKENS", "OUTPUT"}};
@@ -89,7 +112,7 @@ std::string status_text(const wire::StatusReply& status, const wire::StatusDetai
   if (status.instance_count_max == 0) {
     return text + "only keys that may operate see what the server does as a whole\n\n" +
            tenants_text(detail.tenants) +
-           (detail.instances.empty() ? "" : "\n" + instances_text(detail));
+           (detail.instances.empty() ? "" : "\n" + instances_text(detail)) + programs_text(detail);
   }
   text += "instances: " + std::to_string(status.instance_count) + " of " +
           std::to_string(status.instance_count_max) + " (" + count("queued_count") + " queued, " +
@@ -114,10 +137,11 @@ std::string status_text(const wire::StatusReply& status, const wire::StatusDetai
   }
   text += "batches: " + count("batch_count") + " with " + count("row_count") + " tokens, found " +
           std::to_string(status.found_token_count) + "; device " + count("device_ns") +
-          ", scheduler " + count("scheduler_ns") + "\n\n";
-  text += tenants_text(detail.tenants);
+          ", scheduler " + count("scheduler_ns") + "\n";
+  text = cli::wrapped(text, {.width = cli::terminal_columns(STDOUT_FILENO), .indent = kIndent});
+  if (!detail.tenants.empty()) text += "\n" + tenants_text(detail.tenants);
   if (!detail.instances.empty()) text += "\n" + instances_text(detail);
-  return text;
+  return text + programs_text(detail);
 }
 
 // As it is on the wire, without the envelope.

@@ -9,11 +9,22 @@
 #include <cstring>
 
 #include "cli/terminal.h"
+#include "cli/word_wrap.h"
 
 namespace quire {
 namespace {
 
 constexpr std::size_t kStandardInputBytesMax = std::size_t{64} << 20;
+
+// The text after its label, under which its further lines hang.
+std::string labeled(std::string_view label, cli::Colour colour, std::string_view text) {
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  const auto indent = static_cast<std::uint32_t>(label.size()) + 1;
+  return terminal.paint(label, colour) + " " +
+         cli::wrapped(
+             text,
+             {.width = cli::terminal_columns(STDERR_FILENO), .indent = indent, .column = indent});
+}
 
 }  // namespace
 
@@ -46,8 +57,11 @@ int exit_code_after_output(int code) {
 }
 
 std::string error_text(std::string_view text) {
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  return terminal.paint("error:", cli::Colour::Red) + " " + std::string(text);
+  return labeled("error:", cli::Colour::Red, text);
+}
+
+std::string warning_text(std::string_view text) {
+  return labeled("warning:", cli::Colour::Yellow, text);
 }
 
 void print_error(std::string_view text) {
@@ -55,9 +69,15 @@ void print_error(std::string_view text) {
 }
 
 void warn(const std::string& line) {
+  std::fprintf(stderr, "%s\n", warning_text(line).c_str());
+}
+
+void print_note(std::string_view text, cli::Colour colour) {
+  constexpr std::uint32_t kIndent = 2;
   const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s %s\n", terminal.paint("warning:", cli::Colour::Yellow).c_str(),
-               line.c_str());
+  const std::string lines =
+      cli::wrapped(text, {.width = cli::terminal_columns(STDERR_FILENO), .indent = kIndent});
+  std::fprintf(stderr, "%s\n", terminal.paint(lines, colour).c_str());
 }
 
 int fail(const Error& error) {

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "cli/exit_code.h"
+#include "cli/terminal.h"
 
 namespace quire {
 
@@ -21,10 +22,13 @@ Result<void> try_print(std::string_view text);
 // `code`, or Failed if something could not be printed and `code` says nothing of a failure.
 int exit_code_after_output(int code);
 
-// "error: ..." and "warning: ..." on standard error.
+// "error: ..." and "warning: ..." on standard error. A terminal gets lines broken between words.
 void print_error(std::string_view text);
 std::string error_text(std::string_view text);
+std::string warning_text(std::string_view text);
 void warn(const std::string& line);
+// A line beside the work, as that with its figures; broken likewise.
+void print_note(std::string_view text, cli::Colour colour = cli::Colour::Grey);
 
 // The error on standard error, and the exit code for it.
 int fail(const Error& error);
