@@ -69,6 +69,15 @@ std::vector<std::string> command_line(const cli::BuildOptions& options, const Sd
   return line;
 }
 
+// Before anything is compiled for it.
+Result<void> check_output_folder(const std::string& output) {
+  const fs::path folder = fs::path(output).parent_path();
+  std::error_code ignored;
+  if (folder.empty() || fs::is_directory(folder, ignored)) return {};
+  return Error(ErrorCode::NotFound,
+               "there is no folder " + folder.string() + " for -o " + output + "; make it first");
+}
+
 // A script is its own source: no compiler has a part in it.
 int build_script_command(const cli::BuildOptions& options) {
   using cli::ExitCode;
@@ -176,6 +185,9 @@ int build_folder(const cli::BuildOptions& options) {
 int build_command(const cli::BuildOptions& options) {
   using cli::ExitCode;
   if (options.sources.empty()) return fail(ExitCode::Usage, "no source was given");
+  if (const Result<void> folder = check_output_folder(options.output); !folder.ok()) {
+    return fail(ExitCode::Missing, std::string(folder.error().message()));
+  }
   if (options.sources.size() == 1 && is_cargo_project(options.sources[0])) {
     return build_cargo_project({.project = options.sources[0],
                                 .output = options.output,

@@ -132,6 +132,15 @@ TEST_F(BuildTest, TellsErrorsOfTheProgramFromWhatIsMissing) {
             cli::number(ExitCode::Missing));
 }
 
+TEST_F(BuildTest, AnOutputInAFolderThatIsNotThereIsRefusedBeforeTheSourceIsRead) {
+  const std::string output = (folder_ / "nowhere" / "x.wasm").string();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(build_command({.sources = {"missing.cpp"}, .output = output}), 3);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "error: there is no folder " +
+                                                        (folder_ / "nowhere").string() +
+                                                        " for -o " + output + "; make it first\n");
+}
+
 TEST_F(BuildTest, TheOutputIsNamedAfterTheFirstSourceAndFlagsReachTheCompiler) {
   const std::string source = write("flags.cpp",
                                    "#include <cstdint>\n__attribute__((export_name(\"run\"))) "
