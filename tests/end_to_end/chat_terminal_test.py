@@ -32,10 +32,10 @@ class ChatOnATerminal(unittest.TestCase):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("QUIRE_")}
         return {**kept, "QUIRE_DATA": str(self.data), "HOME": str(self.data), "LC_ALL": "C"}
 
-    def start(self, *arguments, **more):
+    def start(self, *arguments, columns=200, **more):
         """At its first prompt. Replies have 4 tokens unless `arguments` say more."""
         self.chat = Terminal([BUILD / "quire", "chat", "--model", MODEL, *(arguments or ["--max-tokens", "4"])],
-                             {**self.environment(), **more})
+                             {**self.environment(), **more}, columns)
         self.at = self.chat.wait_for("> ")
 
     def type(self, text, then):
@@ -129,6 +129,52 @@ class ChatOnATerminal(unittest.TestCase):
         self.at = self.chat.wait_for("> ", self.at)
         self.quit()
 
+    def test_what_is_typed_during_a_reply_waits_for_the_prompt(self):
+        self.start("--max-tokens", "100")
+        self.chat.write("Write a story.\r")
+        self.at = self.chat.wait_for("story.\n", self.at)
+        self.chat.wait_for(" ", self.at)  # The reply has begun.
+        self.assertFalse(self.chat.echoes())
+        self.chat.write("/save typd\x7f\x7fed")  # The editor takes the keys that correct it, too.
+        end = self.chat.wait_for("[100 tokens, ", self.at)
+        self.assertNotIn("typ", self.chat.seen[self.at:end])
+        self.chat.wait_for("> /save typ", end)
+        self.chat.write("\r")
+        self.chat.wait_for(f"saved 2 messages as {self.data}/chat/typed.json\n", end)
+        self.quit()
+
+    def test_signals_during_a_reply_leave_the_terminal_as_it_was(self):
+        self.start("--max-tokens", "4000", "--temperature", "1")
+        self.chat.write("Write a very long story.\r")
+        self.at = self.chat.wait_for("story.\n", self.at)
+        self.chat.wait_for(" ", self.at)
+        self.assertFalse(self.chat.echoes())
+        self.chat.write("\x1a")  # Ctrl-Z
+        self.wait_until(self.chat.echoes)
+        os.kill(self.chat.process.pid, signal.SIGCONT)
+        self.wait_until(lambda: not self.chat.echoes())
+        os.kill(self.chat.process.pid, signal.SIGTERM)
+        self.assertEqual(self.chat.process.wait(20), -signal.SIGTERM)
+        self.assertTrue(self.chat.echoes())
+        self.chat.end()
+
+    def wait_until(self, condition):
+        deadline = time.monotonic() + 20
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            self.chat.read(0.01)
+
+    def test_a_reply_is_broken_between_words_at_the_edge_of_the_terminal(self):
+        whole = subprocess.run([BUILD / "quire", "chat", "--model", MODEL, "--max-tokens", "80", "Write a story."],
+                               capture_output=True, text=True, env=self.environment()).stdout
+        self.start("--max-tokens", "80", columns=50)
+        shown = self.ask("Write a story.").split("[80 tokens")[0]
+        for line in shown.split("\n"):
+            self.assertLessEqual(len(line), 50)
+        self.assertGreater(shown.count("\n"), whole.count("\n"))
+        self.assertEqual(shown.split(), whole.split())
+        self.quit()
+
     def test_history_outlives_the_chat_and_is_private(self):
         self.start()
         self.ask("First question")
@@ -177,6 +223,14 @@ class ChatOnATerminal(unittest.TestCase):
         self.at = self.chat.wait_for(", in place of those that were there\n", self.at)
         self.assertEqual(self.messages("ann")[:3], before)
         (self.data / "chat" / "bad.json").write_text("{")
+        loaded = subprocess.run([BUILD / "quire", "chat", "--model", MODEL, "--max-tokens", "4", "--load", "ann", "And mine?"],
+                                capture_output=True, text=True, env=self.environment())
+        self.assertEqual(loaded.returncode, 0, loaded.stderr)
+        self.assertIn("loaded 4 messages and a system message\n", loaded.stderr)
+        unknown = subprocess.run([BUILD / "quire", "chat", "--model", MODEL, "--load", "anne", "Hi"],
+                                 capture_output=True, text=True, env=self.environment())
+        self.assertEqual(unknown.returncode, 3, unknown.stderr)
+        self.assertIn('error: no chat is saved as "anne"; did you mean ann?\n', unknown.stderr)
         self.type("/load bad\r", "bad.json is not a saved chat")
         self.type("/save ../x\r", 'error: "../x" cannot be the name of a chat')
         self.quit()

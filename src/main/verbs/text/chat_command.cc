@@ -17,6 +17,7 @@
 #include "main/verbs/text/chat_input.h"
 #include "main/verbs/text/local_chat.h"
 #include "main/verbs/text/prompt_input.h"
+#include "main/verbs/text/quiet_terminal.h"
 #include "main/verbs/text/remote_chat.h"
 
 namespace quire {
@@ -37,7 +38,7 @@ struct ChatSetup {
 
 // Messages until the input ends.
 Result<void> converse(ChatPartner& partner, ChatInput& input, ChatCommands& commands,
-                      bool is_terminal) {
+                      QuietTerminal::Keys keys, bool is_terminal) {
   while (true) {
     const ChatEntry entry = input.next();
     Result<void> done;
@@ -54,7 +55,10 @@ Result<void> converse(ChatPartner& partner, ChatInput& input, ChatCommands& comm
         break;
       }
       case ChatEntry::Kind::Message:
-        if (!entry.text.empty()) done = partner.turn(entry.text);
+        if (!entry.text.empty()) {
+          const QuietTerminal quiet(keys);
+          done = partner.turn(entry.text);
+        }
         break;
     }
     if (done.ok()) continue;
@@ -63,13 +67,28 @@ Result<void> converse(ChatPartner& partner, ChatInput& input, ChatCommands& comm
   }
 }
 
-Result<void> talk(ChatPartner& partner, const ChatSetup& setup) {
+// The conversation that --load names, if any.
+Result<void> load_saved(ChatCommands& commands, const cli::ChatOptions& options) {
+  if (options.saved.empty()) return {};
+  TRY(commands.run("load " + options.saved));
+  return {};
+}
+
+// One message, or a conversation.
+Result<void> talk(ChatPartner& partner, const ChatSetup& setup,
+                  const std::optional<std::string>& message) {
   const Result<std::string> folder = chat_folder_from_environment();
   ChatCommands commands(partner, setup.settings, folder);
+  TRY(load_saved(commands, setup.options));
+  if (message) {
+    const QuietTerminal quiet(QuietTerminal::Keys::Lines);
+    return partner.turn(*message);
+  }
   std::unique_ptr<ChatLines> lines;
   Result<std::unique_ptr<LineEditor>> editor = LineEditor::create(
       [&commands](const std::string& before) { return commands.completions(before); });
-  if (editor.ok()) {
+  const bool edits_lines = editor.ok();
+  if (edits_lines) {
     std::optional<ChatHistory> history;
     if (setup.options.keeps_history && folder.ok()) history.emplace(folder.value());
     lines = std::make_unique<EditedLines>(std::move(editor).take(), std::move(history));
@@ -77,7 +96,8 @@ Result<void> talk(ChatPartner& partner, const ChatSetup& setup) {
     lines = std::make_unique<PlainLines>(STDIN_FILENO, setup.interrupt, setup.is_terminal);
   }
   ChatInput input(*lines, setup.is_terminal);
-  return converse(partner, input, commands, setup.is_terminal);
+  const auto keys = edits_lines ? QuietTerminal::Keys::Letters : QuietTerminal::Keys::Lines;
+  return converse(partner, input, commands, keys, setup.is_terminal);
 }
 
 Result<void> talk_here(const ChatSetup& setup, const std::optional<std::string>& message) {
@@ -95,24 +115,22 @@ Result<void> talk_here(const ChatSetup& setup, const std::optional<std::string>&
   const std::string line = machine->model().name + ", backend " + machine->device().name +
                            ", kv cache " + kv_mode_name(options.engine.kv_mode) + ", " +
                            std::to_string(machine->thread_count()) + " threads";
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
+  print_note(line);
   control::AdapterSetRef adapters =
       TRY(choose_adapters(machine->adapters(), options.engine.adapters, machine->model().name));
   LocalChat chat(*machine, std::move(adapters), setup.settings, options.grammar, setup.clock,
                  setup.interrupt);
   TRY(chat.check_grammar());
-  return message ? chat.turn(*message) : talk(chat, setup);
+  return talk(chat, setup, message);
 }
 
 Result<void> talk_to_server(const ChatSetup& setup, const std::optional<std::string>& message) {
   const std::unique_ptr<RemoteChat> chat =
       TRY(RemoteChat::connect(setup.options, setup.settings, setup.clock, setup.interrupt));
-  if (message) return chat->turn(*message);
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  const std::string line = chat->model() + " on " + setup.options.server;
-  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
-  return talk(*chat, setup);
+  if (!message) {
+    print_note(chat->model() + " on " + setup.options.server);
+  }
+  return talk(*chat, setup, message);
 }
 
 Result<void> run(const cli::ChatOptions& options) {

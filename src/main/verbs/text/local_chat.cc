@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "main/verbs/shared/output.h"
 #include "main/verbs/text/grammar_flags.h"
 #include "main/verbs/text/reply_line.h"
+#include "main/verbs/text/reply_printer.h"
 #include "main/verbs/text/sampling_flags.h"
 
 namespace quire {
@@ -39,6 +39,7 @@ void LocalChat::restore(ChatMessages messages) {
 
 Result<std::string> LocalChat::stream(std::uint64_t begin_ns, std::uint64_t& first_ns) {
   std::string text;
+  ReplyPrinter printer(ReplyPrinter::Kind::Answer);
   cli::Progress progress(terminal_, clock_, "prompt tokens");
   const std::uint64_t before = generator_->statistics().computed_token_count;
   loop_.watch([&] { progress.update(generator_->statistics().computed_token_count - before, 0); });
@@ -51,7 +52,7 @@ Result<std::string> LocalChat::stream(std::uint64_t begin_ns, std::uint64_t& fir
     progress.finish();
     if (first_ns == begin_ns) first_ns = clock_.now_ns();
     if (!shown.ok()) return std::move(shown).take_error();
-    print(shown.value());
+    printer.add(shown.value());
     text += shown.value();
     interrupted_ = interrupt_.take();
   }
@@ -68,7 +69,7 @@ void LocalChat::tell_speed(std::uint64_t begin_ns, std::uint64_t first_ns, std::
                     .found_count = generator_->counters().found_token_count - found_before,
                     .context = "context " + std::to_string(generator_->token_count()) + " of " +
                                std::to_string(machine_.model().context_length)},
-                   terminal_);
+                   terminal_, settings_.shows_figures());
 }
 
 Result<void> LocalChat::turn(const std::string& message) {

@@ -11,6 +11,7 @@
 #include "main/verbs/shared/remote_times.h"
 #include "main/verbs/text/prompt_input.h"
 #include "main/verbs/text/reply_line.h"
+#include "main/verbs/text/reply_printer.h"
 #include "main/verbs/text/reply_stream.h"
 
 namespace quire {
@@ -57,11 +58,6 @@ class Answer final : public inference::HttpReceiver {
   long status_ = 0;
   std::string refusal_;
 };
-
-void show_thought(const std::string& part) {
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fputs(terminal.paint(printable_lines(part), cli::Colour::Grey).c_str(), stderr);
-}
 
 }  // namespace
 
@@ -173,18 +169,23 @@ Result<void> RemoteChat::turn(const std::string& message) {
   const auto note_first = [&] {
     if (first_ns == 0) first_ns = clock_.now_ns();
   };
+  ReplyPrinter thoughts(ReplyPrinter::Kind::Thoughts);
+  ReplyPrinter reply(ReplyPrinter::Kind::Answer);
   ReplyStream stream(
       [&](const std::string& part) {
         note_first();
-        print(part);
+        thoughts.end();
+        reply.add(part);
       },
       [&](const std::string& part) {
         note_first();
-        show_thought(part);
+        thoughts.add(part);
       });
   Answer answer([&stream](std::string_view bytes) { return stream.receive(bytes); });
   const Result<void> done =
       inference::http_post(request("/v1/chat/completions"), request_body(message), answer);
+  thoughts.end();
+  reply.end();
   const bool is_stopped = !done.ok() && done.error().code() == ErrorCode::Cancelled;
   Result<void> outcome = is_stopped ? Result<void>() : answer.outcome(done, url_, !key_.empty());
   if (outcome.ok() && !is_stopped && !stream.is_complete()) {
@@ -204,7 +205,7 @@ Result<void> RemoteChat::turn(const std::string& message) {
     figures.prompt_count = usage->prompt_count;
     figures.found_count = usage->found_count;
   }
-  print_reply_line(figures, terminal_);
+  print_reply_line(figures, terminal_, settings_.shows_figures());
   messages_.push_back({ChatRole::User, message});
   messages_.push_back({ChatRole::Assistant, stream.text()});
   return {};

@@ -18,8 +18,12 @@ struct ReplyFigures {
   std::string context = {};       // "context 120 of 8192"; empty: not known.
 };
 
-std::string reply_line(const ReplyFigures& figures);
-// After the newline that ends the reply.
-void print_reply_line(const ReplyFigures& figures, const cli::Terminal& terminal);
+// On a terminal of so many columns the figures that matter least are left out until the rest fits.
+// 0: it is not one.
+std::string reply_line(const ReplyFigures& figures, std::uint32_t columns);
+// After the newline that ends the reply. If the user wants no figures, the line says only that the
+// reply was stopped.
+void print_reply_line(const ReplyFigures& figures, const cli::Terminal& terminal,
+                      bool shows_figures);
 
 }  // namespace quire
