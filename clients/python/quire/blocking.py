@@ -9,7 +9,7 @@ import threading
 from typing import Any, Callable, Coroutine, Iterator, Sequence, TypeVar
 
 from .client import Client
-from .errors import ConnectionLost, NotFound, TimedOut
+from .errors import ConnectionLost, NotFound
 from .instance import Instance, ReceivedFile
 from .values import Adapter, End, InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
 
@@ -35,7 +35,7 @@ class _Loop:
         finally:
             self._loop.close()
 
-    def call(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Waits for it; an interrupt (Ctrl-C) cancels it. RuntimeError: from the loop's own thread,
         as in on_log, where it would wait for itself, or after stop()."""
         if threading.current_thread() is self._thread:
@@ -45,7 +45,7 @@ class _Loop:
             if self.is_stopped:
                 work.close()
                 raise RuntimeError("the client is closed; quire.connect_blocking() makes another")
-            waiting = asyncio.run_coroutine_threadsafe(_within(work, timeout), self._loop)
+            waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return waiting.result()
         except concurrent.futures.CancelledError:
@@ -72,13 +72,6 @@ async def _finish(tasks: set[asyncio.Task[Any]]) -> None:
     for task in pending:
         task.cancel()
     await asyncio.gather(*pending, return_exceptions=True)
-
-
-async def _within(work: Coroutine[Any, Any, T], timeout: float | None) -> T:
-    try:
-        return await asyncio.wait_for(work, timeout)
-    except asyncio.TimeoutError:
-        raise TimedOut(f"nothing came within {timeout} s") from None
 
 
 class BlockingClient:
@@ -235,7 +228,7 @@ class BlockingInstance:
         self._loop.call(self._instance.detach())
 
     def receive(self, timeout: float | None = None) -> bytes:
-        return self._loop.call(self._instance.receive(), timeout)
+        return self._loop.call(self._instance.receive(timeout))
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -247,10 +240,10 @@ class BlockingInstance:
             raise StopIteration from None
 
     def receive_file(self, timeout: float | None = None) -> "BlockingFile":
-        return BlockingFile(self._loop, self._loop.call(self._instance.receive_file(), timeout))
+        return BlockingFile(self._loop, self._loop.call(self._instance.receive_file(timeout)))
 
     def result(self, timeout: float | None = None) -> End:
-        return self._loop.call(self._instance.result(), timeout)
+        return self._loop.call(self._instance.result(timeout))
 
 
 class BlockingFile:

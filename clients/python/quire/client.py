@@ -353,7 +353,9 @@ class Client:
 
     async def wait(self, future: asyncio.Future[T]) -> T:
         """Waits for the server. Stalled: the client reads nothing from it any more."""
-        if not future.done() and self._stalled is not None:
+        if future.done():
+            return await future
+        if self._stalled is not None:
             raise self._stalled
         stall: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.add(stall)

@@ -9,9 +9,9 @@ import mimetypes
 import os
 import pathlib
 import weakref
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Coroutine, Generic, TypeVar
 
-from .errors import InvalidArgument, NotFound, QuireError, QuotaExceeded, Unavailable
+from .errors import InvalidArgument, NotFound, QuireError, QuotaExceeded, TimedOut, Unavailable
 from .frames import PAYLOAD_BYTES_MAX, Frame
 from .values import End, InstanceInfo, LogLine
 
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _logger = logging.getLogger("quire")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
+
+
+async def within(work: Coroutine[Any, Any, T], timeout: float | None) -> T:
+    """The value of `work`; TimedOut after so many seconds. With 0 it has what is there already."""
+    try:
+        return await asyncio.wait_for(work, timeout if timeout is None else max(timeout, 1e-9))
+    except asyncio.TimeoutError:
+        raise TimedOut(f"nothing came within {timeout} s") from None
 
 
 class Mailbox(Generic[T]):
@@ -200,9 +208,10 @@ class Instance:
 
     # ---- From the program.
 
-    async def receive(self) -> bytes:
-        """The next message. NotFound: it has ended, and all were received."""
-        return await self._messages.get()
+    async def receive(self, timeout: float | None = None) -> bytes:
+        """The next message. NotFound: it has ended, and all were received. TimedOut: none came
+        within so many seconds; one that comes later can be received all the same."""
+        return await within(self._messages.get(), timeout)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -213,9 +222,9 @@ class Instance:
         except NotFound:
             raise StopAsyncIteration from None
 
-    async def receive_file(self) -> ReceivedFile:
-        """The next file, which may still be on its way. NotFound: as receive()."""
-        return await self._files.get()
+    async def receive_file(self, timeout: float | None = None) -> ReceivedFile:
+        """The next file, which may still be on its way. NotFound and TimedOut: as receive()."""
+        return await within(self._files.get(), timeout)
 
     @property
     def held_bytes(self) -> int:
@@ -223,9 +232,9 @@ class Instance:
         files = sum(each.parts.held_bytes for each in self._readable_files)
         return self._messages.held_bytes + self._files.held_bytes + files
 
-    async def result(self) -> End:
-        """Waits for the end. Messages and files stay to be received."""
-        return await self._client.wait(self._ended)
+    async def result(self, timeout: float | None = None) -> End:
+        """Waits for the end. Messages and files stay to be received. TimedOut: as receive()."""
+        return await within(self._client.wait(self._ended), timeout)
 
     # ---- What the client hands on.
 

@@ -80,6 +80,19 @@ class Talking(WithServer):
         self.assertEqual(end.result, b"end: the client has ended its side")
         self.assertEqual(lines, [quire.LogLine("log", "info", "careful")])
 
+    async def test_waits_end_after_a_timeout_and_nothing_is_lost(self) -> None:
+        instance = await self.client.launch("echo")
+        for late in (instance.receive(timeout=0.02), instance.receive_file(timeout=0), instance.result(0.02)):
+            with self.assertRaisesRegex(quire.TimedOut, "nothing came within"):
+                await late
+        await instance.send("hi")
+        self.assertEqual(await instance.receive(timeout=PATIENCE), b"hi\n")
+        await instance.send("quit")
+        end = await instance.result(timeout=PATIENCE)
+        self.assertEqual(await instance.result(timeout=0), end)
+        with self.assertRaises(quire.NotFound):
+            await instance.receive(timeout=PATIENCE)
+
     async def test_a_log_goes_to_the_logger_unless_somebody_takes_it(self) -> None:
         with self.assertLogs("quire", logging.INFO) as logged:
             instance = await self.client.launch("echo")
