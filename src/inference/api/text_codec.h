@@ -50,10 +50,11 @@ class TextCodec {
 
   // `request` is JSON: {"messages": [{"role", "content", ...}], "tools"?: [...],
   // "add_generation_prompt"?: true, any further key is a template variable}; they win over the
-  // model's own variables. A model with several templates uses the one that "chat_template" names,
-  // else "tool_use" for a request with tools, else "default". Gives the prompt's text. Errors:
-  // NotSupported when the model has no template; InvalidArgument for bad JSON or when the template
-  // raises.
+  // model's own variables. A model with several templates uses the one that "chat_template"
+  // names, else "tool_use" for a request with tools, else "default". If the template has no place
+  // for system turns, their text goes to turns of the user. Gives the prompt's text. Errors:
+  // NotSupported when the model has no template; InvalidArgument for bad JSON or when the
+  // template raises.
   virtual Result<std::string> apply_chat_template(std::string_view request) const = 0;
 
   // As apply_chat_template, then the token ids of that text; special tokens are parsed in what the

@@ -282,6 +282,53 @@ TEST(ChatTemplate, RefusesNestingThatWouldTakeTheWholeStack) {
   }
 }
 
+// The text that a template gives turns "ROLE:CONTENT".
+std::string moved(const std::string& before, const std::vector<std::string>& turns) {
+  OrderedJson messages = OrderedJson::array();
+  for (const std::string& each : turns) {
+    const std::size_t colon = each.find(':');
+    messages.push_back({{"role", each.substr(0, colon)}, {"content", each.substr(colon + 1)}});
+  }
+  const auto codec =
+      codec_with(before + "{% for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}");
+  const std::string request = dump_json(OrderedJson{{"messages", messages}});
+  Result<std::string> text = codec->apply_chat_template(request);
+  if (!text.ok()) return "error: " + std::string(text.error().message());
+  EXPECT_EQ(codec->decode(codec->encode_chat(request).value(), true).value(), text.value());
+  return std::move(text).take();
+}
+
+TEST(SystemTurns, GoToTheUserIfTheTemplateRefusesThemOrLeavesThemOut) {
+  for (const std::string template_without :
+       {"{% if messages[0].role == 'system' %}{{ raise_exception('No system') }}{% endif %}",
+        "{% for m in messages if m.role == 'system' %}{{ raise_exception('No role') }}{% endfor %}",
+        "{% set messages = messages | rejectattr('role', 'equalto', 'system') | list %}"}) {
+    EXPECT_EQ(moved(template_without, {"system:A", "user:B"}), "[user:A\n\nB]");
+    EXPECT_EQ(moved(template_without, {"system:A", "system:", "user:B"}), "[user:A\n\nB]");
+    EXPECT_EQ(moved(template_without, {"system:A", "assistant:B"}), "[user:A][assistant:B]");
+    EXPECT_EQ(moved(template_without, {"system:A"}), "[user:A]");
+    EXPECT_EQ(moved(template_without, {"user:A", "system:B", "assistant:C"}),
+              "[user:A\n\nB][assistant:C]");
+    EXPECT_EQ(moved(template_without, {"user:A"}), "[user:A]");
+  }
+  EXPECT_EQ(moved("", {"system:A", "user:B"}), "[system:A][user:B]");
+  EXPECT_EQ(moved("{{ raise_exception('Never') }}", {"system:A", "user:B"}),
+            "error: chat template: Never (in chat_template:1)");
+}
+
+TEST(SystemTurns, KeepThePartsOfAContent) {
+  const auto codec = codec_with(
+      "{% if messages[0].role == 'system' %}{{ raise_exception('No') }}{% endif %}"
+      "{{ messages | tojson }}");
+  EXPECT_EQ(codec
+                ->apply_chat_template(
+                    R"({"messages": [{"role": "system", "content": "A"}, {"role": "user",)"
+                    R"( "content": [{"type": "text", "text": "B"}]}]})")
+                .value(),
+            R"([{"role": "user", "content": [{"type": "text", "text": "A"}, )"
+            R"({"type": "text", "text": "B"}]}])");
+}
+
 TEST(EncodeChat, UserDefinedTokensAreTokensInContentToo) {
   const auto codec = codec_with(kTemplates[0]);
   const auto ids = codec->encode_chat(request_of({"<tool_call>"}));

@@ -114,7 +114,10 @@ Result<TokenId> ModelCodec::special(std::string_view text) const {
 Result<RenderedChat> ModelCodec::render(std::string_view request,
                                         const std::vector<std::string>& shielded) const {
   if (!template_.ok()) return template_.error().copy();
-  return template_.value()->render(request, shielded, parts_.clock());
+  const ChatTemplate& compiled = *template_.value();
+  const std::int64_t now = parts_.clock();
+  const std::string moved = system_turns_.moved(request, compiled, parts_.chat_templates, now);
+  return compiled.render(moved.empty() ? request : std::string_view(moved), shielded, now);
 }
 
 Result<std::string> ModelCodec::apply_chat_template(std::string_view request) const {

@@ -10,6 +10,7 @@
 #include "inference/tokenizer/chat_template.h"
 #include "inference/tokenizer/plain_encoder.h"
 #include "inference/tokenizer/special_tokens.h"
+#include "inference/tokenizer/system_turns.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/tokenizer/vocabulary.h"
 
@@ -51,6 +52,7 @@ class ModelCodec final : public TextCodec {
   std::vector<std::string> guarded_texts_;
   // A template that does not compile fails those who ask for it, not the model.
   Result<std::unique_ptr<ChatTemplate>> template_;
+  SystemTurns system_turns_;
 };
 
 }  // namespace quire::inference
