@@ -127,6 +127,7 @@ REQUESTS = {
         "modalities": array(only("text")),
         **ACCEPTED,
         "reasoning_effort": TEXT,
+        "chat_template_kwargs": OBJECT,
         "verbosity": TEXT,
     }),
     "CompletionRequest": ("openai.md", "Completions", ["model", "prompt"], {
@@ -167,7 +168,8 @@ REQUESTS = {
         "max_tool_calls": whole(0, LARGEST_WHOLE),
         "background_options": OBJECT,
         "stream_options": OBJECT,
-        "reasoning": OBJECT,
+        "reasoning": record({}, {"effort": TEXT}, is_closed=False),
+        "chat_template_kwargs": OBJECT,
     }),
     "MessagesRequest": ("anthropic.md", "Messages", ["model", "messages", "max_tokens"], {
         "model": MODEL,
@@ -189,6 +191,7 @@ REQUESTS = {
         "speed": TEXT,
         "metadata": OBJECT,
         "cache_control": CACHE_CONTROL,
+        "chat_template_kwargs": OBJECT,
     }),
 }
 
@@ -199,7 +202,7 @@ FURTHER_REQUESTS = {
     "CountTokensRequest": record(
         {name: MESSAGES[name] for name in ("model", "messages")},
         {name: MESSAGES[name] for name in ("system", "tools", "tool_choice", "output_config", "thinking",
-                                           "cache_control", "speed")}),
+                                           "cache_control", "speed", "chat_template_kwargs")}),
     "EmbeddingsRequest": record({"model": MODEL}, is_closed=False),
     "TokenizeRequest": record({}, {"content": TEXT, "prompt": TEXT, "model": MODEL, "add_special": FLAG,
                                    "add_special_tokens": FLAG, "parse_special": FLAG}),
@@ -207,7 +210,7 @@ FURTHER_REQUESTS = {
     "ApplyTemplateRequest": record(
         {"messages": CHAT["messages"]},
         {"model": MODEL, "tools": CHAT["tools"], "tool_choice": CHAT["tool_choice"],
-         "parallel_tool_calls": FLAG, "add_generation_prompt": FLAG}),
+         "parallel_tool_calls": FLAG, "add_generation_prompt": FLAG, "chat_template_kwargs": OBJECT}),
 }
 
 _CACHED = {"cache_control": CACHE_CONTROL}
@@ -321,7 +324,7 @@ RESPONSES = {
         "prompt_cache_key": _MAYBE_TEXT, "safety_identifier": _MAYBE_TEXT, "user": _MAYBE_TEXT,
         "temperature": number(0, 2), "top_p": number(0, 1), "top_logprobs": whole(0, 20), "tools": array(OBJECT),
         "tool_choice": any_of(TEXT, OBJECT), "text": record({"format": OBJECT}),
-        "reasoning": record({"effort": _NULL, "summary": _NULL}), "parallel_tool_calls": FLAG, "background": FLAG,
+        "reasoning": record({"effort": _MAYBE_TEXT, "summary": _NULL}), "parallel_tool_calls": FLAG, "background": FLAG,
         "truncation": only("disabled"), "service_tier": only("default")}),
     "DeletedResponse": response({"id": TEXT, "object": only("response"), "deleted": only(True)}),
     "KeptItem": {

@@ -12,6 +12,7 @@
 
 #include "chat_turn.h"
 #include "errors.h"
+#include "template_variables.h"
 
 namespace endpoints::anthropic {
 
@@ -313,12 +314,12 @@ inline std::chrono::seconds cache_time_of(const Json& value) {
 }
 
 // The schema that "output_config" gives the answer.
-inline Result<void> read_output_config(Members& in, ChatPrompt& out) {
+inline Result<void> read_output_config(Members& in, TemplateVariables& variables, ChatPrompt& out) {
   const Json* given = in.find("output_config");
   if (given == nullptr) return {};
   Members config = TRY(Members::of(*given, "output_config", in.left_out()));
   const Json* format = config.find("format");
-  TRY(config.accept_texts({"effort"}));  // A hint, which the model cannot take.
+  variables.set_effort(TRY(config.text("effort")));
   TRY(config.finish());
   if (format == nullptr) return {};
   Members members = TRY(Members::of(*format, "output_config.format", in.left_out()));
@@ -333,9 +334,8 @@ inline Result<void> read_output_config(Members& in, ChatPrompt& out) {
   return {};
 }
 
-// Whether thoughts come as blocks, and how many tokens they may have. A model thinks if it is one that
-// does, whatever the type says of how much.
-inline Result<void> read_thinking(Members& in, MessagesRequest& out) {
+// Whether the model is to think, whether thoughts come as blocks, and how many tokens they may have.
+inline Result<void> read_thinking(Members& in, TemplateVariables& variables, MessagesRequest& out) {
   if (in.find("thinking") == nullptr) return {};
   Members thinking = TRY(in.object("thinking"));
   const std::string type = TRY(thinking.text("type"));
@@ -343,6 +343,7 @@ inline Result<void> read_thinking(Members& in, MessagesRequest& out) {
   const std::uint64_t most = TRY(thinking.whole("budget_tokens", 0, {1, kLargestWhole}));
   out.hides_thoughts = TRY(thinking.text("display")) == "omitted";
   TRY(thinking.finish());
+  variables.set_thinking(type != "disabled");
   if (type == "disabled") return {};
   out.shows_thoughts = true;
   out.prompt.separates_thoughts = true;
@@ -368,8 +369,10 @@ inline Result<MessagesRequest> read_request(const Json& body, bool counts_only, 
   out.prompt.model = TRY(read_model(in));
   TRY(read_messages(in, out.prompt));
   TRY(read_tools(in, out.prompt));
-  TRY(read_output_config(in, out.prompt));
-  TRY(read_thinking(in, out));
+  TemplateVariables variables = TRY(TemplateVariables::read(in));
+  TRY(read_output_config(in, variables, out.prompt));
+  TRY(read_thinking(in, variables, out));
+  out.prompt.template_variables = variables.json();
   TRY(check_cache_control(in));
   TRY(in.accept_texts({"speed"}));
   in.leave_out({"context_management", "mcp_servers", "container", "diagnostics", "betas"});

@@ -15,37 +15,13 @@
 #include <vector>
 
 #include "cache_use.h"
+#include "chat_prompt.h"
 #include "members.h"
 #include "offered_tools.h"
 #include "quire/tool.h"
 #include "shown_tokens.h"
 
 namespace endpoints {
-
-// A context that an earlier turn of the conversation saved.
-struct SavedContext {
-  std::string name;
-  std::vector<std::uint32_t> tokens;  // All that it holds,
-  std::string model;                  // under the model of this name, and of use to no other.
-};
-
-struct ChatPrompt {
-  Model model;
-  std::vector<ChatMessage> messages;
-  std::string messages_member = "messages";  // The member of the request that gives them.
-  std::string answer_begin;        // What the model's answer begins with; it goes on from there.
-  std::vector<OfferedTool> tools;  // Those that the model may call,
-  std::string tool_list;           // and all that it reads about, as templates want them.
-  ToolChoice tool_choice = ToolChoice::None;
-  bool parallel_tool_calls = true;
-  std::string schema;                      // What the answer looks like; empty: any text.
-  std::string schema_member;               // The member of the request that gives the schema.
-  std::optional<SavedContext> saved = {};  // May hold a beginning of the prompt.
-  std::chrono::seconds keep{0};            // How long its pages stay unused; 0: the default.
-  bool separates_thoughts = false;         // From the text, also if the model may call no tool.
-  std::optional<std::uint64_t> thought_count_max = {};  // Tokens of thoughts, which then end.
-  bool is_repaired = false;  // Changing lines of the system prompt move to its end.
-};
 
 struct AnswerCall {
   std::string id;
@@ -110,9 +86,10 @@ class ChatTurn {
     ChatTurn turn(std::move(prompt), {}, std::move(context));
     co_await turn.find_form();
     const std::string tools = turn.tools_for_template();
+    const ChatPrompt& all = turn.prompt_;
     Result<std::string> text = co_await attempt(
-        turn.prompt_.model.apply_chat_template(turn.prompt_.messages, answer_next, tools));
-    if (!text.ok()) co_await fail(blamed(turn.prompt_.messages_member, text.error()));
+        all.model.apply_chat_template(all.messages, answer_next, tools, all.template_variables));
+    if (!text.ok()) co_await fail(blamed(all.messages_member, text.error()));
     co_return std::move(text).take();
   }
 
@@ -200,7 +177,7 @@ class ChatTurn {
     const bool may_call = prompt_.tool_choice != ToolChoice::None;
     const bool reads_calls = may_call || std::ranges::any_of(prompt_.messages, has_calls);
     if (!reads_calls && !prompt_.separates_thoughts) co_return;
-    form_ = co_await find_call_form(prompt_.model);
+    form_ = co_await find_call_form(prompt_.model, prompt_.template_variables);
     prompt_.messages = co_await written_for(form_, std::move(prompt_.messages));
     if (!may_call) co_return read_thoughts_alone();
     const bool is_strict = std::ranges::any_of(prompt_.tools, &OfferedTool::is_strict);
@@ -237,8 +214,8 @@ class ChatTurn {
 
   Task<std::vector<std::uint32_t>> prompt_tokens(bool answer_next) {
     const std::string tools = tools_for_template();
-    Result<std::vector<std::uint32_t>> tokens =
-        co_await attempt(prompt_.model.tokenize_chat(prompt_.messages, answer_next, tools));
+    Result<std::vector<std::uint32_t>> tokens = co_await attempt(prompt_.model.tokenize_chat(
+        prompt_.messages, answer_next, tools, prompt_.template_variables));
     // A template refuses turns out of order and roles that it does not know.
     if (!tokens.ok()) co_await fail(prompt_error(prompt_.messages_member, tokens.error()));
     std::vector<std::uint32_t> all = std::move(tokens).take();

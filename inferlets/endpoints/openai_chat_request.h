@@ -236,13 +236,13 @@ inline Result<void> read_logprobs(Members& in, ChatRequest& out) {
   return {};
 }
 
-// "modalities": ["text"] asks for nothing else than text.
-inline Result<void> accept_modalities(Members& in) {
+// The kind of an answer: "modalities": ["text"] asks for nothing else than text.
+inline Result<void> accept_manner(Members& in) {
   for (const Json& each : TRY(in.list("modalities"))) {
     if (each.text() == "text") continue;
     return wrong("modalities", "only [\"text\"] is supported", ErrorCode::NotSupported);
   }
-  return {};
+  return in.accept_texts({"verbosity"});  // A hint, which the model cannot take.
 }
 
 inline Result<ChatRequest> read_chat_request(const Json& body, LeftOut& left_out) {
@@ -265,8 +265,8 @@ inline Result<ChatRequest> read_chat_request(const Json& body, LeftOut& left_out
   out.stream = TRY(read_streaming(in));
   out.prompt.keep = TRY(read_keep(in));
   TRY(accept_common(in));
-  TRY(accept_modalities(in));
-  TRY(in.accept_texts({"reasoning_effort", "verbosity"}));  // Hints, which the model cannot take.
+  TRY(accept_manner(in));
+  out.prompt.template_variables = TRY(read_variables(in, in.text("reasoning_effort")));
   in.leave_out({"audio", "moderation", "web_search_options"});
   TRY(in.refuse("functions function_call prompt input instructions"));
   TRY(refuse_of_others(in));

@@ -258,7 +258,8 @@ inline Result<std::string> read_echo(const Json& body, Members& in, const Respon
   as_given(json, "tool_choice", "\"auto\"");
   json.key("text").begin_object().key("format");
   json.raw(body["text"]["format"].is_null() ? R"({"type":"text"})" : body["text"]["format"].str());
-  json.end_object().key("reasoning").raw(R"({"effort":null,"summary":null})");
+  json.end_object().key("reasoning").begin_object().key("effort");
+  json.raw(body["reasoning"]["effort"].str()).key("summary").null().end_object();
   json.key("parallel_tool_calls").boolean(out.prompt.parallel_tool_calls);
   json.key("background").boolean(out.is_background).key("truncation").text("disabled");
   json.key("service_tier").text("default");
@@ -275,8 +276,6 @@ inline Result<void> accept_members(Members& in) {
   TRY(in.whole("max_tool_calls", 0, {0, kLargestWhole}));
   TRY(in.accept_texts({"service_tier"}));
   TRY(in.accept_only("truncation", {"disabled", "auto"}));
-  // Efforts and summaries are hints: a model thinks as it does, and a summary may be none.
-  TRY(in.accept_objects({"reasoning"}));
   in.leave_out({"context_management", "moderation", "image", "access_programs"});
   TRY(
       in.refuse("conversation prompt messages max_tokens max_completion_tokens "
@@ -306,6 +305,7 @@ inline Result<void> read_members(Members& in, const Json& body, const EarlierCon
     return in.bad("background", "needs the response to be stored: leave out \"store\": false");
   }
   out.prompt.keep = TRY(read_keep(in));
+  out.prompt.template_variables = TRY(read_variables(in, read_effort(in)));
   TRY(accept_members(in));
   out.echo = TRY(read_echo(body, in, out));
   return in.finish();

@@ -5,7 +5,8 @@
 //   POST /tokenize        {"content" or "prompt", "add_special"?, "parse_special"?}
 //                         -> {"tokens": [...], "count", "max_model_len"}
 //   POST /detokenize      {"tokens": [...]} -> {"content", "prompt"}, the same text
-//   POST /apply-template  {"messages", "tools"?, "add_generation_prompt"?} -> {"prompt"}
+//   POST /apply-template  {"messages", "tools"?, "add_generation_prompt"?, "chat_template_kwargs"?}
+//                         -> {"prompt"}
 #include "openai.h"
 #include "openai_chat_request.h"
 
@@ -73,6 +74,8 @@ Task<std::string> templated(const Json& body, LeftOut& left_out) {
   prompt.model = co_await read_model_or_first(in);
   prompt.messages = co_await read_messages(in);
   co_await read_tools(in, prompt);
+  const TemplateVariables variables = co_await TemplateVariables::read(in);
+  prompt.template_variables = variables.json();
   const bool answer_next = co_await in.flag("add_generation_prompt", true);
   co_await in.finish();
   co_return co_await ChatTurn::prompt_text(std::move(prompt), answer_next);

@@ -130,23 +130,25 @@ class Model {
 
   // A conversation as the model's own template writes it. With `answer_next` it ends where the
   // model's answer begins. Special tokens in a message's content stay plain text. `tools` is a JSON
-  // array of what the model may call, or nothing.
+  // array of what the model may call, or nothing. `variables` is a JSON object of further variables
+  // of the template, such as {"enable_thinking": false}, or nothing.
   Future<std::vector<std::uint32_t>> tokenize_chat(const std::vector<ChatMessage>& messages,
-                                                   bool answer_next,
-                                                   std::string_view tools = "") const {
-    const std::string request = chat_request(messages, answer_next, tools);
+                                                   bool answer_next, std::string_view tools = "",
+                                                   std::string_view variables = "") const {
+    const std::string request = chat_request(messages, answer_next, tools, variables);
     return Future<std::vector<std::uint32_t>>(abi::tokenize::tokenize_chat(
         handle(), detail::bytes_of(request), detail::count_of(request.size())));
   }
   Future<std::string> apply_chat_template(const std::vector<ChatMessage>& messages,
-                                          bool answer_next, std::string_view tools = "") const {
-    const std::string request = chat_request(messages, answer_next, tools);
+                                          bool answer_next, std::string_view tools = "",
+                                          std::string_view variables = "") const {
+    const std::string request = chat_request(messages, answer_next, tools, variables);
     return Future<std::string>(abi::tokenize::apply_chat_template(
         handle(), detail::bytes_of(request), detail::count_of(request.size())));
   }
 
   static std::string chat_request(const std::vector<ChatMessage>& messages, bool answer_next,
-                                  std::string_view tools = "") {
+                                  std::string_view tools = "", std::string_view variables = "") {
     JsonWriter json;
     json.begin_object().key("messages").begin_array();
     for (const ChatMessage& each : messages) {
@@ -157,7 +159,14 @@ class Model {
     json.end_array();
     if (!tools.empty()) json.key("tools").raw(tools);
     json.key("add_generation_prompt").boolean(answer_next).end_object();
-    return json.str();
+    // Two objects become one. A text that is not an object makes a request that the host refuses.
+    const std::size_t begin = variables.find('{');
+    if (variables.empty() || variables.find_first_not_of("{} \t\r\n") == variables.npos) {
+      return json.str();
+    }
+    std::string request = json.str();
+    request.back() = ',';
+    return request.append(variables.substr(begin == variables.npos ? 0 : begin + 1));
   }
 
  private:

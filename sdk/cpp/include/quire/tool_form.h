@@ -278,10 +278,10 @@ inline void find_beginning(const RenderedProbes& probes, CallForm& form) {
 }
 
 // Empty where the template refuses the conversation.
-inline Task<std::string> rendered(Model model, std::vector<ChatMessage> messages,
-                                  bool answer_next) {
+inline Task<std::string> rendered(Model model, std::vector<ChatMessage> messages, bool answer_next,
+                                  std::string variables) {
   Result<std::string> text =
-      co_await attempt(model.apply_chat_template(messages, answer_next, probe::tools()));
+      co_await attempt(model.apply_chat_template(messages, answer_next, probe::tools(), variables));
   if (!text.ok() && text.error().code == ErrorCode::NotSupported) co_await fail(text.error());
   co_return text.ok() ? std::move(text).take() : std::string();
 }
@@ -301,8 +301,12 @@ inline Task<std::vector<std::uint32_t>> tokens_of_marks(Model model, CallForm fo
   co_return co_await model.tokenize(marks, {.parse_special = true});
 }
 
-inline Task<CallForm> find_call_form(Model model) {
+// `variables` are those of the template with which the conversation will be written.
+inline Task<CallForm> find_call_form(Model model, std::string variables = "") {
   namespace probe = detail::probe;
+  const auto rendered = [&](std::vector<ChatMessage> messages, bool answer_next) {
+    return detail::rendered(model, std::move(messages), answer_next, variables);
+  };
   const ChatMessage question{"user", std::string(probe::kQuestion)};
   const ChatMessage answer{"assistant", std::string(probe::kAnswer)};
   std::vector<std::string> stop_texts;
@@ -310,14 +314,12 @@ inline Task<CallForm> find_call_form(Model model) {
     stop_texts.push_back(co_await model.detokenize(std::vector<std::uint32_t>(1, each), true));
   }
   detail::RenderedProbes probes;
-  probes.plain = co_await detail::rendered(model, {question, answer}, false);
-  probes.prompt = co_await detail::rendered(model, {question}, true);
+  probes.plain = co_await rendered({question, answer}, false);
+  probes.prompt = co_await rendered({question}, true);
   CallForm form;
   for (const bool text_arguments : {false, true}) {
-    probes.call =
-        co_await detail::rendered(model, {question, probe::calls(1, text_arguments)}, false);
-    probes.calls =
-        co_await detail::rendered(model, {question, probe::calls(2, text_arguments)}, false);
+    probes.call = co_await rendered({question, probe::calls(1, text_arguments)}, false);
+    probes.calls = co_await rendered({question, probe::calls(2, text_arguments)}, false);
     const std::optional<CallForm> found = detail::found_form(probes, stop_texts);
     if (!found) continue;
     form = *found;
@@ -326,15 +328,13 @@ inline Task<CallForm> find_call_form(Model model) {
   }
   const ChatMessage result{"tool", std::string(probe::kResult),
                            R"("name":"alphatool","tool_call_id":"probe0000")"};
-  const std::string with_result = co_await detail::rendered(
-      model, {question, probe::calls(1, form.takes_text_arguments), result}, true);
+  const std::string with_result =
+      co_await rendered({question, probe::calls(1, form.takes_text_arguments), result}, true);
   form.shows_results = with_result.find(probe::kResult) != std::string::npos;
   form.offers_tools = probes.prompt.find(probe::kMeaning) != std::string::npos;
-  const std::string thinking = co_await detail::rendered(
-      model,
-      {question,
-       {"assistant", std::string(probe::kAnswer), R"("reasoning_content":"Hiddenthought")"}},
-      false);
+  const ChatMessage thought{"assistant", std::string(probe::kAnswer),
+                            R"("reasoning_content":"Hiddenthought")"};
+  const std::string thinking = co_await rendered({question, thought}, false);
   for (std::string* each : {&form.before, &form.between, &form.name_end}) {
     detail::replace_ids(*each);
   }
