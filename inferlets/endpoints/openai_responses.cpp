@@ -72,6 +72,12 @@ Task<ReferencedItems> find_referenced(Json input, ResponseStore responses) {
     ids.push_back(ResponseStore::id_of_item(wanted.back()));
   }
   if (wanted.empty()) co_return out;
+  if (!co_await ResponseStore::has_store()) {
+    co_await fail(wrong("input",
+                        "an item is named by its id, and " + std::string(kKeepsNothing) +
+                            ", or send the items themselves",
+                        ErrorCode::NotFound));
+  }
   Result<std::vector<std::string>> others = co_await attempt(responses.ids());
   if (others.ok()) ids.insert(ids.end(), others.value().begin(), others.value().end());
   for (std::size_t i = 0; i < ids.size() && !wanted.empty(); ++i) {
@@ -136,8 +142,7 @@ Task<bool> is_kept(ResponseStore responses, const ResponsesRequest& request) {
   if (room.ok()) co_return true;
   if (room.error().code != ErrorCode::NotSupported) co_await room;
   if (request.store == true || request.is_background) {
-    co_await fail(wrong(request.is_background ? "background" : "store",
-                        "this server keeps no responses, because it runs without a store",
+    co_await fail(wrong(request.is_background ? "background" : "store", kKeepsNothing,
                         ErrorCode::NotSupported));
   }
   co_return false;

@@ -32,6 +32,11 @@ struct ResponseLimits {
   }
 };
 
+// The answer to a request that needs a kept response, on a server without a store.
+inline constexpr std::string_view kKeepsNothing =
+    "this server keeps no responses, because it runs without a store: start quire serve without "
+    "--no-store, and with a --store FOLDER that it can write";
+
 // A response without its parts.
 struct ResponseEntry {
   std::string status;  // As the interface names it.
@@ -107,13 +112,23 @@ class ResponseStore {
     co_return all;
   }
 
+  static Task<bool> has_store() {
+    const Result<store::KeyList> keys = co_await attempt(store::list_keys(kEntries, "", 1));
+    co_return keys.ok() || keys.error().code != ErrorCode::NotSupported;
+  }
+
   // Finds a response that has not expired.
   Task<ResponseEntry> find(std::string id) const {
     Result<store::Value> value(Error{ErrorCode::NotFound, ""});
     if (seconds_left(id) > 0) value = co_await attempt(store::get(kEntries + id));
-    if (!value.ok() && value.error().code == ErrorCode::NotFound) {
-      co_await fail(ErrorCode::NotFound, "the server has no response " + json_string(id) +
-                                             "; it may have expired, or been deleted");
+    const bool is_missing = !value.ok() && (value.error().code == ErrorCode::NotFound ||
+                                            value.error().code == ErrorCode::NotSupported);
+    if (is_missing) {
+      const bool keeps_any = co_await has_store();
+      co_await fail(ErrorCode::NotFound, keeps_any
+                                             ? "the server has no response " + json_string(id) +
+                                                   "; it may have expired, or been deleted"
+                                             : std::string(kKeepsNothing));
     }
     const store::Value found = co_await std::move(value);
     const Json json = co_await Json::parse(found.bytes);

@@ -400,5 +400,25 @@ class RestartTest(ResponsesTest):
                 self.assertIn("without a store", message)
 
 
+class WithoutAStoreTest(ResponsesTest):
+    has_store = False
+
+    def test_a_server_that_keeps_nothing_says_how_to_start_one_that_does(self):
+        first = self.whole()
+        self.assertFalse(first["store"])
+        soon = f"resp_{int(time.time()) + 1000:09x}" + "0" * 39
+        for given in (first["id"], soon, "resp_1"):
+            for message in (self.refused("previous_response_id", "previous_response_not_found", previous_response_id=given),
+                            self.ask_of("GET", f"{PATH}/{given}").json["error"]["message"]):
+                self.assertIn("keeps no responses", message)
+                self.assertIn("without --no-store", message)
+        for item in ({"type": "item_reference", "id": first["output"][0]["id"]}, {"id": "msg_1"}):
+            message = self.refused("input", status=404, input=[item])
+            self.assertIn("without --no-store", message)
+            self.assertIn("send the items themselves", message)
+        for member in ("store", "background"):
+            self.assertIn("without --no-store", self.refused(member, "unsupported_parameter", **{member: True}))
+
+
 if __name__ == "__main__":
     harness.main()
