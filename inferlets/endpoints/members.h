@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "left_out.h"
+#include "model_names.h"
 #include "quire/quire.h"
 #include "quire/serve.h"
 
@@ -294,21 +295,13 @@ inline std::string random_id() {
   return id_text(random_seed(), 24);
 }
 
-// That `name` is none of the models that are there.
-inline Error unknown_model(const std::string& name, const std::vector<std::string>& names) {
-  std::string there;
-  for (const std::string& each : names) there += (there.empty() ? "" : ", ") + each;
-  return wrong("model", "there is no model " + json_string(name) + "; this server has " + there,
-               ErrorCode::NotFound);
-}
-
 // The model that the request names.
 inline Result<Model> read_model(Members& in) {
   const std::string name = TRY(in.text("model"));
   if (name.empty()) return in.bad("model", "give the name of a model; GET /v1/models lists them");
   Result<Model> model = Model::open(name);
   if (model.ok() || model.error().code != ErrorCode::NotFound) return model;
-  return unknown_model(name, TRY(Model::available()));
+  return TRY(unknown_model(name));
 }
 
 // An array of tokens of the model.

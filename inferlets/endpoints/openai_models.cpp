@@ -23,26 +23,10 @@ void write_model(JsonWriter& json, const std::string& name, const ModelInfo& inf
   json.end_object();
 }
 
-// The names of a model's adapters: "NAME", or "BASE:NAME" where an earlier model has one of that
-// name, or is called so.
-Result<std::vector<std::string>> adapter_names(const Model& model, const std::string& base,
-                                               std::vector<std::string>& taken) {
-  Result<std::vector<std::string>> found = model.adapters();
-  if (!found.ok() && found.error().code == ErrorCode::NotSupported) {
-    return std::vector<std::string>();
-  }
-  std::vector<std::string> names = TRY(std::move(found));
-  for (std::string& each : names) {
-    if (std::ranges::find(taken, each) != taken.end()) each = base + ":" + each;
-    taken.push_back(each);
-  }
-  return names;
-}
-
 Task<std::string> one_model(std::string name) {
   const std::vector<std::string> names = co_await Model::available();
   Result<Model> opened = Model::open(name);
-  if (!opened.ok()) co_await fail(unknown_model(name, names));
+  if (!opened.ok()) co_await fail(co_await unknown_model(name));
   const Model model = std::move(opened).take();
   JsonWriter json;
   const bool is_base = std::ranges::find(names, name) != names.end();

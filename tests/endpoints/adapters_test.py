@@ -4,6 +4,7 @@ The model is tiny_llama with random weights, so the tests look at what differs a
 """
 import concurrent.futures
 import pathlib
+import subprocess
 
 import harness
 
@@ -25,7 +26,8 @@ ENDPOINTS = {
 
 class AdaptersTest(harness.EndpointTest):
     has_store = True
-    flags = ("--adapter", f"first={ADAPTERS / 'llama_r8'}", "--adapter", f"second={ADAPTERS / 'llama_r64_rslora.gguf'}")
+    flags = ("--adapters", str(ADAPTERS), "--adapter", f"first={ADAPTERS / 'llama_r8'}",
+             "--adapter", f"second={ADAPTERS / 'llama_r64_rslora.gguf'}")
 
     def text_of(self, model):
         body = {"model": model, "prompt": PROMPT, "max_tokens": 24, "temperature": 0}
@@ -39,6 +41,27 @@ class AdaptersTest(harness.EndpointTest):
         one = self.ask_of("GET", "/v1/models/first").json
         self.assertEqual((one["id"], one["parent"]), ("first", self.name))
         self.assertEqual(self.ask_of("GET", f"/v1/models/{self.name}:second").json["parent"], self.name)
+
+    def test_an_unknown_name_is_answered_with_those_that_there_are_and_the_one_that_is_meant(self):
+        for name, meant in (("frist", "first"), ("Second", "second"), (self.name[:-1], self.name), ("zzzzzzzz", None)):
+            for answer in (self.post("/v1/completions", {"model": name, "prompt": "x"}),
+                           self.post("/v1/messages", {"model": name, "messages": MESSAGES, "max_tokens": 1}),
+                           self.ask_of("GET", f"/v1/models/{name}")):
+                message = answer.json["error"]["message"]
+                self.assertEqual(answer.status, 404)
+                self.assertIn(f"server has {self.name}, and as adapters first, second", message)
+                self.assertEqual(f'did you mean "{meant}"?' in message, meant is not None, message)
+
+    def test_an_adapter_never_has_the_name_of_a_model(self):
+        answer = self.post("/v1/load_lora_adapter", {"lora_name": self.name, "lora_path": "llama_r8"})
+        self.assertEqual(answer.status, 400, answer.body)
+        self.assertIn(f"{self.name} is the name of a model", answer.body.decode())
+        refused = subprocess.run([harness.programs.BUILD / "quire", "serve", "--model", self.model, "--no-store", "--listen",
+                                  "127.0.0.1:0", "--adapter", f"{self.name}={ADAPTERS / 'llama_r8'}"],
+                                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                                 env=harness.beside.environment())
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn(f"{self.name} is the name of a model", refused.stderr)
 
     def test_change_the_answer_under_either_form_of_their_name(self):
         base, first, second = (self.text_of(each) for each in (self.name, "first", "second"))

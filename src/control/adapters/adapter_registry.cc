@@ -149,7 +149,7 @@ Result<void> AdapterRegistry::check_bytes(TenantId tenant, const std::string& na
 
 Result<void> AdapterRegistry::check_room(std::optional<TenantId> tenant, const std::string& name,
                                          std::uint64_t bytes) {
-  TRY(check_adapter_name(name));
+  TRY(check_name(name));
   if (!tenant) return {};
   const std::lock_guard lock(mutex_);
   sweep();
@@ -196,9 +196,18 @@ Result<AdapterDescription> AdapterRegistry::finish(
   return describe(key, made->second);
 }
 
+// Clients ask for models and for adapters by one member of a request.
+Result<void> AdapterRegistry::check_name(const std::string& name) const {
+  TRY(check_adapter_name(name));
+  const auto found = std::ranges::find(models_, name, &AdapterModel::name);
+  if (found == models_.end()) return {};
+  return Error(ErrorCode::AlreadyExists,
+               name + " is the name of a model of this server: give the adapter another name");
+}
+
 Result<AdapterDescription> AdapterRegistry::add_read(const Key& key, const std::string& source,
                                                      const Read& read) {
-  TRY(check_adapter_name(key.name));
+  TRY(check_name(key.name));
   const inference::AdapterReader& reader = *TRY(reader_of(key.model));
   inference::AdapterLimits limits;
   {

@@ -89,6 +89,7 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
   using Read = std::function<Result<std::shared_ptr<const inference::Adapter>>(
       const inference::AdapterReader&, const inference::AdapterLimits&)>;
 
+  Result<void> check_name(const std::string& name) const;
   Result<AdapterDescription> add_read(const Key& key, const std::string& source, const Read& read);
   Result<const inference::AdapterReader*> reader_of(ModelIndex model) const;
   Result<inference::AdapterLimits> begin(const Key& key);  // Under the lock, as all below.

@@ -93,6 +93,17 @@ TEST_F(Registry, RefusesANameThatAnotherAdapterHas) {
   EXPECT_TRUE(registry.add(kOne, kModel, "french", AdapterPath{"2", ""}).ok());
 }
 
+TEST_F(Registry, RefusesTheNameOfAnyModel) {
+  for (const char* name : {"base", "bare"}) {
+    for (const std::optional<TenantId> tenant : {std::optional<TenantId>(), std::optional(kOne)}) {
+      EXPECT_EQ(refused(tenant, name, "1"), ErrorCode::AlreadyExists);
+      EXPECT_EQ(registry.check_room(tenant, name, 1).error().code(), ErrorCode::AlreadyExists);
+    }
+  }
+  EXPECT_EQ(names(kOne), "");
+  EXPECT_EQ(refused(kOne, "Base", "1"), ErrorCode::Internal) << "another name";
+}
+
 TEST_F(Registry, RefusesNamesFilesAndModelsThatAreNone) {
   for (const char* name : {"", "a b", "a:b", "a/b", "a\nb"}) {
     EXPECT_EQ(refused(kOne, name, "1"), ErrorCode::InvalidArgument) << name;

@@ -149,11 +149,22 @@ Result<LoadedModel> load_model(const std::string& path, inference::DeviceOptions
   return model;
 }
 
+// Lists of names have one in a line, and requests and pages show them.
+Result<void> check_name(const std::string& name, const std::string& path) {
+  if (!name.empty() && printable(name) == name) return {};
+  return Error(ErrorCode::InvalidArgument,
+               "the model " + in_quotes(path) +
+                   " cannot be named after its file, because the name is empty or has a line feed, "
+                   "another control character or bytes that are not UTF-8: rename it, or use quire "
+                   "model add PATH --name NAME");
+}
+
 // A program opens a model by its name, and so each has one of its own.
 Result<void> check_names(const std::vector<std::string>& paths) {
   std::map<std::string, std::string> path_of_name;
   for (const std::string& path : paths) {
     const std::string name = served_name(path);
+    TRY(check_name(name, path));
     const auto [found, is_new] = path_of_name.emplace(name, path);
     if (is_new) continue;
     return Error(ErrorCode::InvalidArgument, "two models have the name \"" + name +
