@@ -241,6 +241,12 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
             "uploads:BYTES, frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
             "allow-http:PATTERN, env:NAME, requests_per_minute:N, launches_per_minute:N, "
             "tokens_per_minute:N and the limits of --limit, as in token_count_max:1000000");
+}
+
+TEST(Parse, TenantsHaveSharesVariablesAndGrants) {
+  const auto error = [](const std::string& text) {
+    return first_line_of_usage_error({"serve", "--tenant", text});
+  };
   const auto shares =
       parsed_as<ServeOptions>({"serve", "--tenant", "7=uploads:32MiB,frames:0"}).tenants.front();
   EXPECT_EQ(shares.upload_bytes_max, 32u << 20);

@@ -150,7 +150,7 @@ std::string quoted_value(const std::string& value) {
   return end == std::string::npos ? "" : value.substr(1, end - 1);
 }
 
-// The value of default-run in the manifest of the project, whose name cargo has checked when it built;
+// The value of default-run in the manifest of the project, which cargo has checked when it built;
 // empty: it has none.
 std::string default_run_of(const std::string& project) {
   constexpr std::uint64_t kManifestBytesMax = 1u << 20;

@@ -192,7 +192,6 @@ Result<int> run(const cli::RunOptions& options) {
   service.run_until_idle();
   store.look();
   const double duration_s = static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
-
   TRY(tell_pages(options, report, ends.programs));
   tell_end(options, client, *machine, duration_s);
   return client.exit_code();

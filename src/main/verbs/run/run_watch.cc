@@ -23,7 +23,6 @@ constexpr timespec kLookPeriod = {.tv_sec = 0,
                                   .tv_nsec = std::chrono::nanoseconds(kFileLookPeriod).count()};
 constexpr std::chrono::seconds kEndTimeMax{5};  // From SIGINT to SIGKILL.
 
-
 // The signals that this process waits for; a run gets the mask of before.
 class WatchedSignals {
  public:
