@@ -106,6 +106,17 @@ change("""        return JS_ThrowTypeError(ctx, "value is not iterable");
     ret = JS_GetIterator2""", """        return quire_throw_not_iterable(ctx, obj);
     }
     ret = JS_GetIterator2""")
+# An error needs memory itself, also where it says that there is none left: it may take this much more.
+reserve = "if (rt->malloc_state.malloc_limit)\n        rt->malloc_state.malloc_limit += 16384;\n"
+back = "rt->malloc_state.malloc_limit = malloc_limit;\n"
+change("        rt->in_out_of_memory = true;\n        JS_ThrowInternalError(ctx, \"out of memory\");\n",
+       "        size_t malloc_limit = rt->malloc_state.malloc_limit;\n        rt->in_out_of_memory = true;\n        "
+       + reserve + "        JS_ThrowInternalError(ctx, \"out of memory\");\n        " + back)
+change("    rt->in_build_stack_trace = true;\n    error_obj = js_dup(error_val);\n",
+       "    rt->in_build_stack_trace = true;\n    size_t malloc_limit = rt->malloc_state.malloc_limit;\n    "
+       + reserve + "    error_obj = js_dup(error_val);\n")
+change("    JS_FreeValue(ctx, error_obj);\n    rt->in_build_stack_trace = false;\n}\n\nJSValue JS_NewError(",
+       "    JS_FreeValue(ctx, error_obj);\n    " + back + "    rt->in_build_stack_trace = false;\n}\n\nJSValue JS_NewError(")
 open(path, "w").write(text + f'\n#include "{errors}"\n')
 END
 echo "quickjs: compiling (about a minute) ..." >&2
