@@ -268,9 +268,11 @@ class JavaScript(unittest.TestCase):
                   "    try { throw make(); } catch (error) { session.send(`${error.stack.split('\\n    at')[0]}|${error.stack.includes('a.js:')}\\n`); }\n  }\n"
                   "  await Context.open('none').catch((error) => session.send(error.stack.split('\\n')[0]));\n};")
         ran = self.run_source(source)
-        self.assertEqual(ran.stdout.split("\n"), ["Error: two", "lines|true", "TypeError: m|true", "TypeError: cannot read property 'x' of null|true",
-                                                  "SyntaxError: unexpected token in expression: ''|true", "TypeError: Context.create: argument 1 must be a model "
-                                                  "or its name, not this number|true", "RangeError|true", "QuireError: no snapshot \"none\""], ran.stderr)
+        self.assertEqual(ran.stdout.rstrip("\n").split("\n"), [
+            "Error: two", "lines|true", "TypeError: m|true", "TypeError: cannot read property 'x' of null|true",
+            "SyntaxError: unexpected token in expression: ''|true",
+            "TypeError: Context.create: argument 1 must be a Model, or the name of one, not this number|true", "RangeError|true",
+            'QuireError: no snapshot "none"'], ran.stderr)
 
     def test_prints_the_stack_of_the_script_alone(self):
         ran = self.run_source("function f() { throw new Error('x'); }\nexport default async () => {\n  f();\n}")

@@ -206,12 +206,26 @@ export default async (given: { depth: number }) => { session.send(String(given.d
                 self.assertTrue(built.stderr.decode().endswith(why), built.stderr)
                 self.assertEqual(built.stderr.count(b"\n"), 1, built.stderr)
                 helped = self.quire("run", early, "--help")
-                self.assertIn(b"early.js has no options to show: it exports none before its first call of the host", helped.stderr)
+                self.assertTrue(helped.stderr.decode().endswith(why), helped.stderr)
+                self.assertEqual((helped.stdout, helped.stderr.count(b"wasm")), (b"", 0))
                 # Options before the call are read.
                 late = self.write("late.js", f'import {{ Context, Model, session }} from "quire";\n{options}{call}\n{end}')
                 self.assertEqual(self.quire("build", late).stderr, b"")
                 self.assertIn(b"How many (default 3)", self.quire("run", late, "--help").stdout)
         self.assertIn(b"3", self.run_script(self.write("run.js", f'import {{ Model, session }} from "quire";\nModel.open();\n{options}{end}')).stdout)
+
+    def test_help_and_build_of_a_script_that_cannot_be_evaluated_say_why(self):
+        for source, why in (("export default function program() {\n  const x = ;\n}", "bad.ts:2: SyntaxError: "), ("\nnull.x;", "bad.ts:2: TypeError: "),
+                            ('export const options = { n: { type: "integr" } };', "TypeError: the option n must have a type: ")):
+            bad = self.write("bad.ts", source)
+            helped = self.quire("run", bad, "--help")
+            self.assertNotEqual(helped.returncode, 0)
+            self.assertIn(why, helped.stderr.decode())
+            self.assertIn("has no options for --help: ", self.quire("build", bad).stderr.decode())
+            ran = self.run_script(bad)
+            self.assertEqual(ran.stderr.decode().count(why), 1, ran.stderr)
+        none = self.quire("run", self.write("none.js", "export default () => {};"), "--help")
+        self.assertIn(b"none.js declares no options", none.stderr)
 
     def test_a_script_writes_to_its_log_while_it_loads(self):
         program = self.write("logs.ts", 'console.log("loaded");\nconsole.error(new Error("e"));\n'
@@ -235,7 +249,7 @@ export default async (given: { depth: number }) => { session.send(String(given.d
         program = self.write("marked.js", mark + b"#!/usr/bin/env quire\r\nimport { session } from 'quire';\r\nimport { side } from './side.js';\r\n"
                              b"import data from './data.json' with { type: 'json' };\r\nexport default () => session.send(`${side} ${data.a}`);\r\n")
         ran = self.run_script(program)
-        self.assertEqual(ran.stdout, b"5 1", ran.stderr)
+        self.assertEqual(ran.stdout, b"5 1\n", ran.stderr)
 
     def test_errors_of_json_name_its_file_and_line(self):
         self.write("data.json", '{\n  "a": 1,\n}\n')
@@ -246,11 +260,11 @@ export default async (given: { depth: number }) => { session.send(String(given.d
         program = self.write("typed.ts", 'import { session } from "quire";\nimport { type Given } from "./types";\nimport { Given as Other } from "./types.js";\n'
                              'const given: Given & Other = { a: 1 };\nexport default () => session.send(`${given.a}`);')
         ran = self.run_script(program)
-        self.assertEqual(ran.stdout, b"1", ran.stderr)
+        self.assertEqual(ran.stdout, b"1\n", ran.stderr)
 
     def test_other_files_are_refused_by_their_kind(self):
         for name, why in (("a.tsx", "JSX"), ("a.jsx", "JSX"), ("a.cjs", "CommonJS"), ("a.cts", "CommonJS")):
-            self.fails("", why, "not supported", name=name)
+            self.fails("export default () => {};", why, "not supported", name=name)
             self.fails(f'import "./{name}";', f'bad.ts:1: imports "./{name}": ', why, "not supported")
 
     def test_byte_code_runs_and_fails_as_the_source_does(self):

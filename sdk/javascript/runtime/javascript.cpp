@@ -327,8 +327,8 @@ std::int32_t compile() {
   return written.ok() ? 0 : static_cast<std::int32_t>(written.error().code);
 }
 
-// Null also where the script cannot be evaluated, which running it says better. If a call of the
-// host is why, the log has the reason, and the function traps.
+// Null: the script declares none. If they cannot be read, the log has the reason, and the function
+// traps: a warning if a call of the host is why, an error if the script cannot be evaluated.
 QUIRE_EXPORT("quire_options") const char* quire_options();
 const char* quire_options() {
   using namespace quire::javascript;
@@ -337,16 +337,17 @@ const char* quire_options() {
   Engine& engine = the_runtime->engine;
   if (!prepare(*the_runtime).ok()) return nullptr;
   engine.expect_refusals();
-  const quire::Result<Value> declared = declared_options(*the_runtime);
-  if (!declared.ok() && engine.was_refused()) {
-    quire::runtime::log(quire::LogLevel::Failure, reason_of(engine, declared.error()));
+  const auto refuse = [&](const quire::Error& error) {
+    using quire::LogLevel;
+    quire::runtime::log(engine.was_refused() ? LogLevel::Warning : LogLevel::Failure,
+                        reason_of(engine, error));
     __builtin_trap();
-  }
+  };
+  const quire::Result<Value> declared = declared_options(*the_runtime);
+  if (!declared.ok()) refuse(declared.error());
+  if (declared.value().is_undefined()) return nullptr;
   ScriptOptions options;
-  if (!declared.ok() || declared.value().is_undefined() ||
-      options.declare(engine.js(), declared.value().get()) != nullptr) {
-    return nullptr;
-  }
+  if (options.declare(engine.js(), declared.value().get()) != nullptr) refuse(thrown(engine));
   schema = options.schema();
   return schema.c_str();
 }

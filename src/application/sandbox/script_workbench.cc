@@ -22,15 +22,16 @@ constexpr std::int64_t kScriptMemoryBytesMax = 128 << 20;
 constexpr std::int64_t kScriptTableElementCountMax = 20'000;
 
 constexpr std::string_view kHostModules = "quire:";
-constexpr std::int32_t kLogLevelFailure = 3;
+constexpr std::int32_t kLogLevelWarning = 2;
 constexpr std::string_view kNoHost =
     "calls are not answered while the options of a script are read";
 
 // The input of a call, and what it made.
 struct WorkPiece {
   std::string_view script;
-  std::string byte_code;
-  std::string failure;  // The last error that the runtime logged.
+  std::string byte_code = {};
+  std::string reason = {};  // The last warning or error that the runtime logged.
+  bool is_warning = false;
 };
 
 // A host call that the workbench answers itself.
@@ -94,8 +95,10 @@ bool answer_log(WorkPiece& piece, GuestMemory memory, RawValue* values) {
   const auto text =
       guest_range(memory, values[1].as<std::uint32_t>(), values[2].as<std::uint32_t>());
   if (!text) return false;
-  if (values[0].as<std::int32_t>() == kLogLevelFailure) {
-    piece.failure.assign(reinterpret_cast<const char*>(text->data()), text->size());
+  const auto level = values[0].as<std::int32_t>();
+  if (level >= kLogLevelWarning) {
+    piece.reason.assign(reinterpret_cast<const char*>(text->data()), text->size());
+    piece.is_warning = level == kLogLevelWarning;
   }
   values[0].set(std::int32_t{0});
   return true;
@@ -307,17 +310,18 @@ class WasmtimeWorkbench final : public ScriptWorkbench {
         ticker_([this] { wasmtime_engine_increment_epoch(engine_.get()); }) {}
 
   Result<std::optional<std::string>> options(std::string_view script) override {
-    WorkPiece piece{script, {}, {}};
+    WorkPiece piece{.script = script};
     WorkbenchInstance instance(engine_.get(), piece);
     Result<std::optional<std::uint32_t>> address = call(instance, kOptionsFunction);
     if (address.ok()) return instance.text_at(address.value().value_or(0));
     // A runtime logs why before it traps.
-    if (!piece.failure.empty()) return Error(ErrorCode::InvalidArgument, piece.failure);
-    return std::move(address).take_error();
+    if (piece.reason.empty()) return std::move(address).take_error();
+    return Error(piece.is_warning ? ErrorCode::NotSupported : ErrorCode::InvalidArgument,
+                 piece.reason);
   }
 
   Result<std::string> byte_code(std::string_view script) override {
-    WorkPiece piece{script, {}, {}};
+    WorkPiece piece{.script = script};
     WorkbenchInstance instance(engine_.get(), piece);
     const std::optional<std::uint32_t> code = TRY(call(instance, kCompileFunction));
     return code == 0 ? std::move(piece.byte_code) : std::string();

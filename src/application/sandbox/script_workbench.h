@@ -7,9 +7,10 @@
 // Owns     an engine beside the pool of instances, the code of the runtime, and a thread that
 //          counts the time while a call runs.
 // Thread   one at a time.
-// Errors   InvalidArgument with the last error that the runtime logged before it trapped, or where
-//          it takes longer than kWorkbenchMs; those of reading the runtime; NotSupported in a build
-//          without Wasm.
+// Errors   InvalidArgument with the last error that the runtime logged before it trapped, as where
+//          the script cannot be evaluated; NotSupported with its last warning, where a call of the
+//          host is why; InvalidArgument if it takes longer than kWorkbenchMs; those of reading the
+//          runtime; NotSupported in a build without Wasm.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,7 +30,7 @@ class ScriptWorkbench {
   virtual ~ScriptWorkbench() = default;
 
   // `script`: a bundle (script_bundle.h). Its modules are evaluated. The JSON schema; nothing if
-  // the script declares no options, or cannot be evaluated, which running it says better.
+  // the script declares no options.
   virtual Result<std::optional<std::string>> options(std::string_view script) = 0;
 
   // Nothing of the script is evaluated. Its byte code, for instances of this runtime alone; empty

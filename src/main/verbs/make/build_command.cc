@@ -91,7 +91,7 @@ int build_script_command(const cli::BuildOptions& options) {
   const std::string module = options.output.empty()
                                  ? fs::path(options.sources[0]).replace_extension(".wasm").string()
                                  : options.output;
-  return build_script(options.sources[0], module);
+  return build_script(options.sources[0], module, BrokenScript::IsReported);
 }
 
 }  // namespace

@@ -20,18 +20,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<void> write_script(const std::string& source, const std::string& module) {
+using Options = Result<std::optional<std::string>>;
+
+// `module` is that of a script without options.
+Options read_options(const sandbox::ScriptRuntime& runtime, const std::string& module) {
+  const std::string_view script = *TRY(sandbox::find_script(module));
+  const std::unique_ptr<sandbox::ScriptWorkbench> workbench =
+      TRY(sandbox::ScriptWorkbench::open(runtime));
+  return workbench->options(script);
+}
+
+Result<void> write_script(const std::string& source, const std::string& module,
+                          BrokenScript broken) {
   const std::vector<modules::ScriptSource> sources = TRY(modules::collect_script(source));
   const sandbox::ScriptRuntime runtime =
       TRY(sandbox::find_runtime(runtimes_folder(), modules::script_runtime_of(source)));
   std::string bytes = TRY(modules::script_module(sources, runtime));
-  const std::string_view script = *TRY(sandbox::find_script(bytes));
-  const std::unique_ptr<sandbox::ScriptWorkbench> workbench =
-      TRY(sandbox::ScriptWorkbench::open(runtime));
-  const Result<std::optional<std::string>> options = workbench->options(script);
+  const Options options = read_options(runtime, bytes);
+  const bool is_broken = !options.ok() && options.error().code() == ErrorCode::InvalidArgument;
   if (options.ok() && options.value()) {
     bytes = TRY(modules::script_module(sources, runtime, *options.value()));
-  } else if (!options.ok()) {
+  } else if (!options.ok() && (!is_broken || broken == BrokenScript::IsReported)) {
     warn(source + " has no options for --help: " + std::string(options.error().message()));
   }
   std::ofstream file(module, std::ios::binary | std::ios::trunc);
@@ -47,12 +56,21 @@ bool is_script_source(const std::string& path) {
   return !modules::script_runtime_of(path).empty();
 }
 
-int build_script(const std::string& source, const std::string& module) {
+Result<void> check_script_options(const std::string& source) {
+  const std::vector<modules::ScriptSource> sources = TRY(modules::collect_script(source));
+  const sandbox::ScriptRuntime runtime =
+      TRY(sandbox::find_runtime(runtimes_folder(), modules::script_runtime_of(source)));
+  const std::string module = TRY(modules::script_module(sources, runtime));
+  TRY(read_options(runtime, module));
+  return {};
+}
+
+int build_script(const std::string& source, const std::string& module, BrokenScript broken) {
   std::error_code ignored;
   if (!fs::is_regular_file(source, ignored)) {
     return fail(cli::ExitCode::Missing, "no file " + source);
   }
-  const Result<void> written = write_script(source, module);
+  const Result<void> written = write_script(source, module, broken);
   return written.ok() ? cli::number(cli::ExitCode::Ok) : fail_program(written.error());
 }
 

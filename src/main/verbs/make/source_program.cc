@@ -289,7 +289,9 @@ int build_for_run(const std::string& source, const std::string& module, const st
     if (!main_source.ok()) return fail_program(main_source.error());
     return build_for_run(main_source.value(), module);
   }
-  if (is_script_source(source)) return build_script(source, module);
+  if (is_script_source(source)) {
+    return build_script(source, module, BrokenScript::IsLeftToTheRun);
+  }
   if (!fs::is_regular_file(source, ignored)) return fail(ExitCode::Missing, "no file " + source);
   Result<Toolchain> tools = find_toolchain(source);
   if (!tools.ok()) return fail(ExitCode::Missing, std::string(tools.error().message()));

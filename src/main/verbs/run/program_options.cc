@@ -57,11 +57,13 @@ int show_program_options(const cli::RunOptions& run) {
   const Result<std::optional<DeclaredOptions>> options = read_options(file);
   if (!options.ok()) return fail_program(options.error());
   if (!options.value() && is_script_source(run.source)) {
-    return fail(
-        cli::ExitCode::Failed,
-        name +
-            " has no options to show: it exports none before its first call of the host, as "
-            "export const options = { n: { type: \"integer\", default: 4 } } does");
+    if (const Result<void> read = check_script_options(run.source); !read.ok()) {
+      return fail_program(read.error());
+    }
+    return fail(cli::ExitCode::Failed,
+                name +
+                    " declares no options; export const options = { n: { type: \"integer\", "
+                    "default: 4 } } would declare one");
   }
   if (!options.value()) {
     return fail(cli::ExitCode::Failed,
