@@ -34,7 +34,14 @@ BLOCK_HAS_SCOPE = """function tsParseModuleBlock() {
   state.scopeDepth--;
 """
 KEYWORDS = 'import {ContextualKeyword} from "../tokenizer/keywords";\n'
-CHANGES = {"parser/plugins/typescript.js": [(NAMESPACE, NAMESPACE_IS_BLOCK), (NAMESPACE_BESIDE_MODULE, NAMESPACE_IS_BLOCK),
+# The parser tries arrow functions and type arguments, and goes back if they fail. What is wrong is then where it came
+# farthest, as in the body of an arrow function.
+ERROR = "  state.error = err;\n"
+FARTHEST_ERROR = ERROR + "  if (state.farthest === undefined || pos > state.farthest.pos) state.farthest = err;\n"
+THROWN = "throw augmentError(state.error);"
+CHANGES = {"parser/traverser/util.js": [(ERROR, FARTHEST_ERROR)],
+           "parser/index.js": [(THROWN, THROWN.replace("error)", "farthest)"))],
+           "parser/plugins/typescript.js": [(NAMESPACE, NAMESPACE_IS_BLOCK), (NAMESPACE_BESIDE_MODULE, NAMESPACE_IS_BLOCK),
                                             (BLOCK, BLOCK_HAS_SCOPE),
                                             (KEYWORDS, KEYWORDS + 'import {Scope} from "../tokenizer/state";\n')]}
 

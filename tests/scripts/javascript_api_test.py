@@ -126,6 +126,9 @@ FAULTS_OF_TYPESCRIPT = {
     "namespace A {\n  export const n = 1;\n  export function f() {\n    throw new Error('x');\n  }\n}\nenum E {\n  A = 1,\n  E,\n}\n"
     "export default () => A.f();": "a.ts:4: Error: x",
     "enum E {\n  A = 1,\n  E,\n}\nexport default () => {\n  throw new Error(E[2]);\n};": "a.ts:6: Error: E",
+    # The line where the parser came farthest, not where it went back to.
+    "export default async () => {\n  const x = ;\n}": "a.ts:2: SyntaxError: Unexpected token",
+    "const f = (x: number): number => {\n  return [1].map((y) => {\n    return y *;\n  })[0];\n};": "a.ts:3: SyntaxError: Unexpected token",
     # Refused constructs; words in strings, comments, templates and regular expressions are not meant.
     "const s = '@a'; // @b\nconst t = `@c ${/@d/.source}`; /* export = 1 */\n@dec class A {}": "a.ts:3: SyntaxError: decorators are not supported",
     "class A {\n  @dec() m() {}\n}": "a.ts:2: SyntaxError: decorators are not supported",
