@@ -46,6 +46,31 @@ class BuildTest(unittest.TestCase):
         self.assertEqual(refused.returncode, 2)
         self.assertIn("there are: chat, agent, search, constrained", refused.stderr.replace(" or ", ", "))
 
+    def test_wrong_options_are_refused_at_their_fields(self):
+        # The compiler computes constants once all types are right, so defaults have a source of their own.
+        defaults = [("#[option(range = 1..=4, default = 9)] /** n */ a: u32", "the default of --a, 9, is not from 1..=4"),
+                    ("#[option(range = 1..=4)] b: u32", "the default of --b, 0, is not from 1..=4"),
+                    ("#[option(range = -1.0..=0.5, default = 0.75)] c: f64", "the default of --c, 0.75, is not from -1.0..=0.5")]
+        others = [("#[option(range = 1..4)] c: u32", "a range has both its ends: write 1..=64"),
+                  ("#[option(range = 1..=4)] d: String", "`String` is not a number that an option can be"),
+                  ("e: std::time::Duration", "an option cannot be a `Duration`"),
+                  ("#[option(ranges = 1..=4)] f: u32", "`ranges` is not known here; there are: default, range"),
+                  ("#[option(choices = [\"x\", \"y\"], default = \"z\")] g: String", "the default \"z\" is not one of"),
+                  ("#[option(choices = [\"x\"])] h: String", "an option with choices has a default, or is required"),
+                  ("#[option(words)] i: String, #[option(words)] j: String", "one option at most takes words"),
+                  ("#[option(required, default = 1)] k: u32", "an option that is required has no default")]
+        for wrong, more in [(defaults, ""), (others, "#[derive(quire::Options)] enum Form { One }\n")]:
+            source = HEAD + "async fn program() -> Result<()> { session::send(\"x\") }\n"
+            for number, (field, _) in enumerate(wrong):
+                source += f"#[derive(quire::Options)] struct S{number} {{\n    {field},\n}}\n"
+            end = self.run_source(source + more)
+            for number, (_, said) in enumerate(wrong):
+                line = 4 + 3 * number + 1  # The second of the struct: that of the field.
+                at = end.stderr.find(said)
+                self.assertGreater(at, 0, said + "\n" + end.stderr)
+                self.assertIn(f"src/main.rs:{line}:", end.stderr[at:at + 400], said)
+        self.assertIn("the options of a program are a struct with named fields", end.stderr)
+
     def test_the_templates_agent_and_search_answer_and_the_search_sends_the_best(self):
         model = harness.tiny_chat_model(self.folder)
         words = ("--model", model, "--no-store", "--", "--max-tokens", "4")

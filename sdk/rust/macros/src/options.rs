@@ -35,6 +35,7 @@ struct Field {
     is_required: bool,
 }
 
+const NUMBERS: [&str; 9] = ["u8", "u16", "u32", "u64", "usize", "i32", "i64", "f32", "f64"];
 const KEYS: &str = "default, range, choices, words, required, name";
 
 fn rust(text: &str) -> TokenStream {
@@ -303,11 +304,14 @@ impl Field {
         let default = self.default.as_ref().map_or("0".to_string(), ToString::to_string);
         let digits = default.replace([' ', '_', '.', '-'], "");
         let is_number = !digits.is_empty() && digits.bytes().all(|each| each.is_ascii_digit());
-        if self.is_required || !is_number {
+        // The compiler refuses a range of another type at the declaration, and says no more than that.
+        let is_checked = NUMBERS.contains(&self.kind.to_string().as_str());
+        if self.is_required || !is_number || !is_checked {
             return TokenStream::new();
         }
         let (name, kind) = (&self.option_name, &self.kind);
-        let message = format!("the default of --{name}, {default}, is not from {range}");
+        let shown = range.to_string().replace(' ', "");
+        let message = format!("the default of --{name}, {default}, is not from {shown}");
         let text = format!(
             "const _: () = {{
                  const LIMITS: ::core::ops::RangeInclusive<{kind}> = {range};
