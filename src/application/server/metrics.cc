@@ -116,7 +116,7 @@ void add_model_work(MetricsText& page, const control::ControlStatistics& control
   page.times("quire_inter_token_latency_seconds",
              "Time from one token that the host drew for a context to the next.",
              histograms.inter_token_ns);
-  page.sizes("quire_iteration_tokens_total", "Tokens computed by a batch.", histograms.batch_rows);
+  page.sizes("quire_iteration_tokens", "Tokens computed by a batch.", histograms.batch_rows);
   page.times("quire_iteration_seconds", "Time of the device for a batch.", histograms.step_ns);
   page.family("quire_device_busy_seconds_total", "counter", "Time that the device computed.");
   page.seconds({}, control.device_ns);

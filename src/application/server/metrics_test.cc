@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -85,6 +87,38 @@ TEST(Metrics, TenantsAndEndpointsBeyondTheLimitsAreSummedUp) {
       << page;
   EXPECT_NE(page.find("endpoint=\"other\""), std::string::npos) << page;
   EXPECT_LT(page.size(), 96u << 10);
+}
+
+// The rules of `promtool check metrics`, for a page with all families.
+TEST(Metrics, NamesFollowTheRulesOfPrometheus) {
+  ServerSnapshot snapshot;
+  snapshot.usage.emplace();
+  snapshot.usage->tenants.push_back(tenant_usage(0));
+  std::istringstream page(metrics_page(snapshot, {}, {}, {}));
+  std::set<std::string> names;
+  for (std::string line; std::getline(page, line);) {
+    std::istringstream words(line);
+    std::string mark, what, name, type;
+    words >> mark >> what >> name >> type;
+    if (mark != "#" || what != "TYPE") continue;
+    EXPECT_TRUE(names.insert(name).second) << name << " has two families";
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_"), name.npos) << name;
+    EXPECT_EQ(name.ends_with("_total"), type == "counter") << name << " is a " << type;
+    for (const char* each : {"_bucket", "_count", "_sum", "_info"}) {
+      EXPECT_FALSE(name.ends_with(each) && type != "gauge") << name << " is a " << type;
+    }
+    for (const char* each : {"_ms", "_ns", "_us", "_sec", "_kb", "_mb", "_minutes", "_counter",
+                             "_gauge", "_histogram"}) {
+      EXPECT_EQ((name + "_").find(std::string(each) + "_"), name.npos) << name;
+    }
+    for (const char* unit : {"_seconds", "_bytes"}) {
+      const std::size_t at = name.find(unit);
+      if (at == name.npos) continue;
+      const std::string rest = name.substr(at + std::string_view(unit).size());
+      EXPECT_TRUE(rest.empty() || rest == "_total" || rest == "_max") << name;
+    }
+  }
+  EXPECT_GT(names.size(), 40u);
 }
 
 }  // namespace
