@@ -132,26 +132,26 @@ class ServePrograms(unittest.TestCase):
         page = self.write("page.js", PAGE)
         word = self.write("word.js", 'export const word = "one";\n')
         server = Server(self, "--watch", "--no-endpoints", "--endpoint", f"GET /*={page}")
-        self.assertEqual(server.get("/"), "one")
+        self.assertEqual(server.get("/page"), "one")
         slow = []
         asking = threading.Thread(target=lambda: slow.append(server.get("/slow")))
         asking.start()
         time.sleep(0.2)
         word.write_text('export const word = "another";\n')
         server.until_logged("the program page was replaced")
-        self.assertEqual(server.get("/"), "another")
+        self.assertEqual(server.get("/page"), "another")
         asking.join()
         self.assertEqual(slow, ["one"])
         page.write_text(PAGE.replace("./word.js", "./gone.js"))
         server.until_logged("the program page stays as it was")
         self.assertTrue(any("page.js:1" in line for line in server.lines), server.lines)
-        self.assertEqual(server.get("/"), "another")
+        self.assertEqual(server.get("/page"), "another")
         page.write_text("export async function serve( {\n")
         server.until_logged("the script has an error of syntax; quire run FILE prints it")
-        self.assertEqual(server.get("/"), "another")
+        self.assertEqual(server.get("/page"), "another")
         page.write_text(PAGE.replace("word)", "`${word} page`)"))
         end = time.monotonic() + PATIENCE
-        while server.get("/") != "another page":
+        while server.get("/page") != "another page":
             self.assertLess(time.monotonic(), end, server.lines)
             time.sleep(0.1)
 

@@ -45,10 +45,10 @@ Error no_memory(const InstanceLimits& parent, const Budget& left, const ChildWis
   std::string message = "children_memory_bytes_max: the child's module begins with " +
                         std::to_string(needed) + " bytes; ";
   if (wish.share_percent == 0) {
-    message += std::to_string(has) + " of " + std::to_string(maximum) +
-               " are left for another child; wait until one ends, or raise the limit with "
-               "--limit children_memory_bytes_max=" +
-               mebibytes(2 * maximum + needed);
+    message +=
+        std::to_string(has) + " of " + std::to_string(maximum) + " are left for another child; " +
+        (has < maximum ? "wait until one ends, or " : "") +
+        "raise the limit with --limit children_memory_bytes_max=" + mebibytes(2 * maximum + needed);
   } else {
     const std::uint64_t taken = maximum - std::min(maximum, left.memory_bytes);
     message += "its share, " + std::to_string(wish.share_percent) + " percent of the " +
