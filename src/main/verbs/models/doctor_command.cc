@@ -217,7 +217,7 @@ std::vector<std::string> part_lines(const std::string& path) {
   std::vector<std::pair<std::uint64_t, std::string>> parts;
   std::error_code failed;
   for (const auto& each : std::filesystem::directory_iterator(path, failed)) {
-    const std::uint64_t bytes = bytes_below(each.path());
+    const std::uint64_t bytes = each.is_symlink(failed) ? 0 : bytes_below(each.path());
     if (bytes >= kShownBytesMin) parts.emplace_back(bytes, each.path().filename().string());
   }
   std::ranges::sort(parts, std::greater());

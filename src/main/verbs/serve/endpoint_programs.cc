@@ -47,10 +47,11 @@ Result<void> EndpointPrograms::add_shipped(std::vector<server::EndpointRule>& ru
   const Result<std::string> folder = find_shipped_programs(TRY(executable_path()));
   if (!folder.ok()) shipped_failure_ = folder.error().message();
   for (server::EndpointRule& each : shipped_endpoints(rules, repairs_prompts)) {
-    const bool is_there = named_.contains(each.program) || brought_.contains(each.program);
+    const bool is_users = named_.contains(each.program) || given_.contains(each.program);
+    const bool is_there = is_users || brought_.contains(each.program);
     if (!is_there && !folder.ok()) continue;
     if (!is_there) brought_.emplace(each.program, folder.value() + "/" + each.program + ".wasm");
-    if (is_there && folder.ok() && !is_shipped(each.program)) {
+    if (is_users && folder.ok() && !is_shipped(each.program)) {
       const std::string path = given_path(each.program);
       return Error(ErrorCode::AlreadyExists,
                    path + " has the name of the program that comes with quire and answers " +
