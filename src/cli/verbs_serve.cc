@@ -217,7 +217,7 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
        "request. It replaces an endpoint of quire at that path. May be given again "
        "(docs/guide/endpoints.md)"},
       {"--watch", "", &options.is_watched,
-       "Build and replace a program when a file of it changes; requests that run go on"},
+       "Build and replace programs whose files change; requests go on"},
       {"--adapters", "FOLDER", &options.adapters_folder,
        "Let clients add the adapters in this folder while the server runs, by their paths in it "
        "(POST /v1/load_lora_adapter, quire adapter add --on-server). No link leads out of it. With "
@@ -243,7 +243,7 @@ std::vector<Flag> access_rows(ServeOptions& options) {
   return {
       {"--keys", "FILE", &options.keys_file,
        "Serve clients that have a key of this file alone (quire keys add makes it); SIGHUP reads "
-       "it again. Uploads are then compiled as with --cranelift-only (docs/operate/access.md)"},
+       "it again. Uploads are compiled as with --cranelift-only (docs/operate/access.md)"},
       {"--allow-host", "NAME", &options.allowed.hosts,
        "A name by which clients reach the server (their Host header), in addition to the address "
        "and localhost, as models.example.com. Needs --keys. May be given again"},
@@ -316,7 +316,7 @@ constexpr const char* kServeNotes =
     R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. The
 server reports on standard error what happens. Monitoring uses GET /metrics, /health/live and
 /health/ready (docs/operate/README.md).
-Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, the rest is stopped; a
+Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, then all stop; a
 second one stops them at once, a third ends the process. docs/reference/protocol.md describes the protocol, clients/python speaks it.
 
 Examples:

@@ -24,15 +24,13 @@ SECRET = "k3y-that-no-log-may-have"
 PAGE = """import { word } from "./word.js";
 import { sleep } from "quire";
 export async function serve(request, response) {
-  response.begin(200);
   if (request.path === "/slow") await sleep(1500);
-  response.write(word);
-  response.finish();
+  await response.send(200, word);
 }
 """
 KEY = """import { Child, runtime, session } from "quire";
 const has = (name) => String(runtime.env(name)?.length);
-export async function serve(request, response) { response.send(has("API_KEY") + has("OTHER")); }
+export async function serve(request, response) { await response.send(200, has("API_KEY") + has("OTHER")); }
 export default async function program() {
   if (runtime.arguments().length > 0) return session.send(`child ${has("API_KEY")}\\n`);
   session.send(`${has("API_KEY")} ${has("OTHER")}\\n`);
@@ -111,7 +109,7 @@ class ServePrograms(unittest.TestCase):
         server = Server(self, "--no-endpoints")
         server.process.send_signal(signal.SIGHUP)
         server.until_logged("SIGHUP: nothing to read again")
-        self.assertIn("endpoints", server.get("/"))
+        self.assertIn("subprotocol", server.get("/"))
         server.stop()
         self.assertEqual(server.process.returncode, 0)
 
@@ -149,7 +147,7 @@ class ServePrograms(unittest.TestCase):
         page.write_text("export async function serve( {\n")
         server.until_logged("the script has an error of syntax; quire run FILE prints it")
         self.assertEqual(server.get("/page"), "another")
-        page.write_text(PAGE.replace("word)", "`${word} page`)"))
+        page.write_text(PAGE.replace("200, word", "200, `${word} page`"))
         end = time.monotonic() + PATIENCE
         while server.get("/page") != "another page":
             self.assertLess(time.monotonic(), end, server.lines)
