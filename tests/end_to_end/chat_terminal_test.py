@@ -135,7 +135,7 @@ class ChatOnATerminal(unittest.TestCase):
         self.at = self.chat.wait_for("story.\n", self.at)
         self.chat.wait_for(" ", self.at)  # The reply has begun.
         self.assertFalse(self.chat.echoes())
-        self.chat.write("/save typd\x7f\x7fed")  # The editor takes the keys that correct it, too.
+        self.chat.write("/save typd\x7fed")  # The editor takes the keys that correct it, too.
         end = self.chat.wait_for("[100 tokens, ", self.at)
         self.assertNotIn("typ", self.chat.seen[self.at:end])
         self.chat.wait_for("> /save typ", end)

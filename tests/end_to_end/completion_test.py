@@ -54,7 +54,7 @@ class Completion(unittest.TestCase):
                      for word in line[2:].split("  ")[0].replace(",", " ").split() if word.startswith("--")}
             self.assertGreater(len(flags), 1)
             for flag in flags:
-                self.assertIn(flag.split("{")[0].split("=")[0], offered, verb)
+                self.assertIn(flag.split("[")[0].split("=")[0], offered, verb)
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh")
     def test_zsh_takes_the_script(self):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """watch_test.py BUILD_FOLDER: `quire run --watch` as its user sees it."""
 
+import os
 import pathlib
 import queue
 import signal
@@ -10,6 +11,9 @@ import tempfile
 import threading
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from terminal import Terminal  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop())
@@ -64,6 +68,15 @@ class Watch(unittest.TestCase):
                 seen.append(self.lines.get(timeout=max(end - time.monotonic(), 0)))
             except queue.Empty:
                 self.fail(f"no {text!r} in {seen}")
+
+    def test_ctrl_c_leaves_the_prompt_of_the_shell_a_line_of_its_own(self):
+        module = pathlib.Path(self.folder.name, "program.wasm")
+        module.write_text("not a module")
+        watch = Terminal([BUILD / "quire", "run", "--watch", module, "--no-store"], dict(os.environ))
+        watch.wait_for("waiting for a change of ")
+        watch.write("\x03")
+        self.assertEqual(watch.end(), 0, watch.seen)
+        self.assertTrue(watch.seen.endswith("^C\n"), watch.seen)
 
     def test_a_change_of_a_header_runs_the_program_again(self):
         self.header.write_text("wrong\n")

@@ -1,5 +1,7 @@
 #include "main/verbs/run/program_options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -8,6 +10,7 @@
 
 #include "base/file.h"
 #include "cli/exit_code.h"
+#include "cli/help_layout.h"
 #include "cli/terminal.h"
 #include "main/modules/declared_options.h"
 #include "main/verbs/make/program_files.h"
@@ -72,7 +75,10 @@ int show_program_options(const cli::RunOptions& run) {
                     ", which quire build writes for programs that declare options with the SDK's "
                     "OptionReader");
   }
-  print(modules::options_help(name, *options.value(), cli::help_columns()) +
+  const std::uint32_t shown = cli::terminal_columns(STDOUT_FILENO);
+  const std::uint32_t columns =
+      shown == 0 ? cli::kHelpColumnsMax : std::min(shown, cli::kHelpColumnsMax);
+  print(modules::options_help(name, *options.value(), columns) +
         "\nThe flags of quire run itself: quire run --help\n");
   return cli::number(cli::ExitCode::Ok);
 }
