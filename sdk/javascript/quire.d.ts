@@ -992,18 +992,29 @@ interface Console {
   log(...values: unknown[]): void;
   info(...values: unknown[]): void;
   debug(...values: unknown[]): void;
+  /** A line of the level `warning`. */
   warn(...values: unknown[]): void;
+  /** A line of the level `warning`. */
   error(...values: unknown[]): void;
-  dir(value: unknown): void;
-  table(value: unknown): void;
+  dir(value?: unknown, options?: object): void;
+  dirxml(...values: unknown[]): void;
+  /** A row for each member of `value`, a column for each member of the rows, or for the names in `columns`. */
+  table(value?: unknown, columns?: string[]): void;
+  /** A line with the stack of the call. */
   trace(...values: unknown[]): void;
-  assert(holds: unknown, ...values: unknown[]): void;
-  count(name?: string): void;
-  countReset(name?: string): void;
-  time(name?: string): void;
-  timeLog(name?: string): void;
-  timeEnd(name?: string): void;
+  /** Writes a line if the condition does not hold. */
+  assert(condition?: unknown, ...values: unknown[]): void;
+  /** Ends all groups. */
+  clear(): void;
+  /** How often it was called with this label. */
+  count(label?: string): void;
+  countReset(label?: string): void;
+  time(label?: string): void;
+  timeLog(label?: string, ...values: unknown[]): void;
+  timeEnd(label?: string): void;
+  /** The lines that follow are indented, until groupEnd(). */
   group(...values: unknown[]): void;
+  groupCollapsed(...values: unknown[]): void;
   groupEnd(): void;
 }
 /** Lines of the program's log. */
@@ -1018,7 +1029,10 @@ declare function setInterval<A extends unknown[]>(work: (...values: A) => unknow
 declare function clearTimeout(id: number | undefined): void;
 declare function clearInterval(id: number | undefined): void;
 declare function queueMicrotask(work: () => void): void;
-declare function structuredClone<T>(value: T): T;
+/** A copy with all that the value holds. The buffers in `transfer` are moved, and detached here. */
+declare function structuredClone<T>(value: T, options?: { transfer?: Iterable<ArrayBuffer> }): T;
+/** Reports an exception as if nothing had caught it: listeners of "error", else the end of the program. */
+declare function reportError(error: unknown): void;
 declare function atob(text: string): string;
 declare function btoa(text: string): string;
 
@@ -1026,20 +1040,68 @@ declare class DOMException extends Error {
   constructor(message?: string, name?: string);
   readonly code: number;
 }
-declare class Event {
-  constructor(type: string, options?: { cancelable?: boolean });
-  readonly type: string;
-  readonly cancelable: boolean;
-  readonly target: EventTarget | null;
-  readonly defaultPrevented: boolean;
-  preventDefault(): void;
+interface EventInit {
+  bubbles?: boolean;
+  cancelable?: boolean;
+  composed?: boolean;
 }
-type EventListener = ((event: Event) => unknown) | { handleEvent(event: Event): unknown };
+declare class Event {
+  constructor(type: string, options?: EventInit);
+  readonly type: string;
+  readonly bubbles: boolean;
+  readonly cancelable: boolean;
+  readonly composed: boolean;
+  readonly target: EventTarget | null;
+  readonly currentTarget: EventTarget | null;
+  readonly eventPhase: number;
+  readonly defaultPrevented: boolean;
+  /** Whether the platform dispatched it, and not a script. */
+  readonly isTrusted: boolean;
+  /** Milliseconds since the launch. */
+  readonly timeStamp: number;
+  composedPath(): EventTarget[];
+  preventDefault(): void;
+  stopPropagation(): void;
+  stopImmediatePropagation(): void;
+}
+declare class CustomEvent<T = any> extends Event {
+  constructor(type: string, options?: EventInit & { detail?: T });
+  readonly detail: T;
+}
+/** The event of the global object's listeners of "error". preventDefault() lets the program go on. */
+declare class ErrorEvent extends Event {
+  constructor(type: string, options?: EventInit & { message?: string; filename?: string; lineno?: number; colno?: number; error?: unknown });
+  readonly message: string;
+  readonly filename: string;
+  readonly lineno: number;
+  readonly colno: number;
+  readonly error: any;
+}
+/** The event of the global object's listeners of "unhandledrejection". preventDefault() lets the program go on. */
+declare class PromiseRejectionEvent extends Event {
+  constructor(type: string, options: EventInit & { promise: Promise<unknown>; reason?: unknown });
+  readonly promise: Promise<unknown>;
+  readonly reason: any;
+}
+type EventListener = ((event: any) => unknown) | { handleEvent(event: any): unknown };
+interface AddEventListenerOptions {
+  /** Called before the listeners without it. */
+  capture?: boolean;
+  /** Called once and removed. */
+  once?: boolean;
+  /** preventDefault() has no effect in it. */
+  passive?: boolean;
+  /** Removed when this is aborted. */
+  signal?: AbortSignal;
+}
 declare class EventTarget {
-  addEventListener(type: string, listener: EventListener, options?: { once?: boolean } | boolean): void;
-  removeEventListener(type: string, listener: EventListener): void;
+  addEventListener(type: string, listener: EventListener | null, options?: AddEventListenerOptions | boolean): void;
+  removeEventListener(type: string, listener: EventListener | null, options?: { capture?: boolean } | boolean): void;
   dispatchEvent(event: Event): boolean;
 }
+declare function addEventListener(type: string, listener: EventListener | null, options?: AddEventListenerOptions | boolean): void;
+declare function removeEventListener(type: string, listener: EventListener | null, options?: { capture?: boolean } | boolean): void;
+declare function dispatchEvent(event: Event): boolean;
 declare class AbortSignal extends EventTarget {
   private constructor();
   static abort(reason?: unknown): AbortSignal;
@@ -1060,7 +1122,7 @@ declare class TextEncoder {
   encode(text?: string): Uint8Array;
   encodeInto(text: string, into: Uint8Array): { read: number; written: number };
 }
-/** UTF-8. */
+/** The encodings and labels of the Encoding Standard. */
 declare class TextDecoder {
   constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
   readonly encoding: string;
@@ -1092,11 +1154,11 @@ declare class URL {
   static parse(text: string | URL, base?: string | URL): URL | null;
   href: string;
   readonly origin: string;
-  readonly protocol: string;
-  readonly username: string;
-  readonly password: string;
-  readonly host: string;
-  readonly hostname: string;
+  protocol: string;
+  username: string;
+  password: string;
+  host: string;
+  hostname: string;
   port: string;
   pathname: string;
   search: string;
@@ -1107,7 +1169,7 @@ declare class URL {
 }
 
 declare class Headers implements Iterable<[string, string]> {
-  constructor(init?: Iterable<readonly [string, string]> | Record<string, string>);
+  constructor(init?: HeadersInit);
   append(name: string, value: string): void;
   set(name: string, value: string): void;
   delete(name: string): void;
@@ -1125,6 +1187,25 @@ type BodyInit =
   | string | ArrayBuffer | ArrayBufferView | URLSearchParams
   | AsyncIterable<string | ArrayBuffer | ArrayBufferView> | Iterable<ArrayBuffer | ArrayBufferView>;
 type HeadersInit = Iterable<readonly [string, string]> | Record<string, string>;
+interface ResponseInit {
+  /** 200 to 599, 200 unless given. */
+  status?: number;
+  statusText?: string;
+  headers?: HeadersInit;
+}
+interface RequestInit {
+  /** "GET" unless given. */
+  method?: string;
+  headers?: HeadersInit;
+  body?: BodyInit | null;
+  signal?: AbortSignal | null;
+}
+interface FetchInit extends RequestInit {
+  /** The whole body: fetch sends no pieces. */
+  body?: string | ArrayBuffer | ArrayBufferView | URLSearchParams | null;
+  /** "error" and "manual" only for a request with a body: the server follows the redirects of the others. */
+  redirect?: "follow" | "error" | "manual";
+}
 /** The bytes of a body as they come. */
 interface BodyStream extends AsyncIterable<Uint8Array> {
   /** The pieces one by one, as a ReadableStream gives them. */
@@ -1151,7 +1232,7 @@ interface BodyReader {
 }
 /** A request: what an endpoint that exports `fetch` gets. The module "quire" has another class of this name. */
 declare class Request {
-  constructor(input: string | URL | Request, init?: { method?: string; headers?: HeadersInit; body?: BodyInit | null; signal?: AbortSignal });
+  constructor(input: string | URL | Request, init?: RequestInit);
   /** "GET", "POST" and the like. */
   readonly method: string;
   /** The whole URL, with its query. */
@@ -1166,9 +1247,9 @@ declare class Request {
 interface Request extends BodyReader {}
 /** A response: what fetch gives, and an endpoint that exports `fetch` returns. The module "quire" has another class of this name. */
 declare class Response {
-  constructor(body?: BodyInit | null, init?: { status?: number; statusText?: string; headers?: HeadersInit });
+  constructor(body?: BodyInit | null, init?: ResponseInit);
   /** A response with the value as JSON. */
-  static json(data: unknown, init?: { status?: number; statusText?: string; headers?: HeadersInit }): Response;
+  static json(data: unknown, init?: ResponseInit): Response;
   /** A response that leads to another URL, with status 301, 302 (default), 303, 307 or 308. */
   static redirect(url: string | URL, status?: number): Response;
   /** A response of a failed request, with status 0. */
@@ -1190,12 +1271,4 @@ declare class Response {
 }
 interface Response extends BodyReader {}
 /** Requests go where the launch allows them (`quire run --allow-http`). */
-declare function fetch(
-  url: string | URL,
-  init?: {
-    method?: string;
-    headers?: Iterable<readonly [string, string]> | Record<string, string>;
-    body?: string | ArrayBuffer | ArrayBufferView | URLSearchParams | null;
-    signal?: AbortSignal;
-  },
-): Promise<Response>;
+declare function fetch(input: string | URL | Request, init?: FetchInit): Promise<Response>;

@@ -40,6 +40,10 @@ FAULTS = {
     "import { Context } from 'quire';\nexport default async () => {\n  const c = await Context.create();\n"
     "  await c.appendText('a');\n  await c.generate({ maxTokens: 2, onToken() {\n    throw new Error('in a hook');\n  } });\n}":
         "a.js:6: Error: in a hook",
+    "export default async () => {\n  const t = new EventTarget();\n  t.addEventListener('a', () => {\n    throw new Error('heard');\n  });\n"
+    "  t.dispatchEvent(new Event('a'));\n  await new Promise((r) => setTimeout(r, 99));\n}": "a.js:4: Error: heard",
+    "export default async () => {\n  queueMicrotask(() => {\n    throw new Error('soon');\n  });\n  await new Promise((r) => setTimeout(r, 99));\n}":
+        "a.js:3: Error: soon",
     "export default () => new Promise(() => {});": "waits for a promise that nothing will settle",
     "throw 5;": "an exception that is no Error was thrown: 5",
     "export const a = 1;": "a.js exports no program",
@@ -101,7 +105,7 @@ FAULTS = {
     "export default () => JSON.parse('['.repeat(100000));": "RangeError: Maximum call stack size exceeded",
     "export default () => 'a'.repeat(1e5).replace(/a/g, function f() { return 'a'.replace('a', f); });":
         "RangeError: Maximum call stack size exceeded",
-    "export default () => { const a = []; for (;;) a.push(new Array(1000).fill(1)); }": "a.js:1: InternalError: out of memory",
+    "export default () => { const a = []; for (;;) a.push(new Array(1000).fill(1)); }": "InternalError: out of memory",
     "export default () => { let a = {}; for (;;) a = { a }; }": "InternalError: out of memory",
     "export default () => { const a = []; for (;;) a.push(new Uint8Array(1 << 20)); }": "a.js:1: InternalError: out of memory",
     "export default () => { for (;;); }": "exceeded its limit cpu_ns",
@@ -156,7 +160,11 @@ class Pages(http.server.BaseHTTPRequestHandler):
             content, kind, status = json.dumps(told).encode(), "application/json", 200
         if self.path.startswith("/large"):
             content, status = b"x" * 3_000_000, 200
+        if self.path.startswith("/moved"):
+            status = 307 if "307" in self.path else 303
         self.send_response(status)
+        if self.path.startswith("/moved"):
+            self.send_header("location", "/json")
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(content)))
         self.end_headers()
@@ -205,7 +213,8 @@ class JavaScript(unittest.TestCase):
 
     def test_each_call_does_what_it_should_and_refuses_what_it_should_not(self):
         parts = {"contexts.ts": "models editing generating constraining keeping talking",
-                 "services.ts": "stores others instance calls", "platform.js": "locations bytes clones times signals lines"}
+                 "services.ts": "stores others instance calls", "platform.js": "locations bytes clones times signals lines",
+                 "standards.js": "urls encodings clones tasks events requests"}
         for name, wanted in parts.items():
             with self.subTest(name):
                 ran = self.run_quire(HERE / "programs" / name)
@@ -230,8 +239,34 @@ class JavaScript(unittest.TestCase):
     def test_console_writes_lines_of_the_log(self):
         log = self.run_quire(HERE / "programs" / "platform.js").stderr
         for line in ['x is 5, {"a":1} [ 1, "two", { three: 3 } ]', "  within", "{ circle: [Circular] }",
-                     'Map { 1 => "a" } null undefined 5n']:
+                     'Map(1) { 1 => "a" } null undefined 5n']:
             self.assertIn(line, log)
+
+    def test_console_shows_each_value_and_throws_for_none(self):
+        ran = self.run_quire(HERE / "programs" / "console_values.js")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        log = re.sub(r"^(log|warning): ?", "", ran.stderr, flags=re.M)
+        for line in ["text|42|NaN|1.5|{ a: 1 }||%|%x rest", "100%% alone", "Invalid Date { when: 1970-01-01T00:00:00.000Z }",
+                     '{ bad: [Getter], only: [Setter], "a b": 5n, [Symbol(key)]: -0 }',
+                     "Point { x: 1 } [Object: null prototype] {} [ 1, <2 empty items>, 4 ] [ 1, more: 2 ] [class A extends Point] "
+                     "[Function: (anonymous)]", 'Map(1) { { a: 1 } => Set(1) { "x" } } Uint16Array(2) [ 1, 2 ]',
+                     'ArrayBuffer { [bytes]: <01 ff>, byteLength: 2 }', '[String: "boxed"] Promise { 5 } WeakMap { <unknown> } { a: 1 }',
+                     "<Revoked Proxy> {}", "TypeError: outer", "[cause]: Error: inner", "{ toString: [Function: toString] } and %s { toString: null }",
+                     "[ [ [ [ [ [Array] ] ] ] ]", "│ (index) │ a │ b   │", "│ 1       │ 2 │     │", "group\n  { in: ", "Assertion failed: one is not 2",
+                     "default: 2", 'there is no count "none"', 'there is no timer "none"', "alive"]:
+            self.assertIn(line, log)
+
+    def test_counts_what_a_program_leaves_undone_but_the_timers_of_signals(self):
+        begin = "import { session } from 'quire';\nexport default () => { "
+        for work, line in {"AbortSignal.timeout(30000);": "", "setTimeout(() => 1, 9999);": "1 timer was not done when the program ended, and is dropped",
+                           "session.receive(); setInterval(() => 1, 9999); setTimeout(() => 1, 9999);":
+                           "1 call and 2 timers were not done when the program ended, and are dropped"}.items():
+            ran = self.run_source(begin + work + " }")
+            self.assertIn(line, ran.stderr)
+            self.assertEqual("not done when" in ran.stderr, line != "", ran.stderr)
+
+    def test_half_of_a_surrogate_pair_goes_to_the_client_as_one_character(self):
+        self.assertEqual(self.run_source("import { session } from 'quire';\nexport default () => session.send('a\\ud800b\\udc00');").stdout, "a\ufffdb\ufffd\n")
 
     def test_names_file_and_line_of_what_fails(self):
         limits = ["--limit", "cpu_ns_max=1500000000", "--limit", "memory_bytes_max=50331648"]

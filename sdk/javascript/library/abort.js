@@ -1,120 +1,108 @@
-// Event, EventTarget, AbortController and AbortSignal; and what listens to a signal in the SDK.
+// AbortController and AbortSignal (DOM Standard); and what listens to a signal in the SDK.
 import native from "quire:native";
-import { setTimeout } from "quire:library/timers.js";
-
-export class Event {
-  #canceled = false;
-  constructor(type, { cancelable = false } = {}) {
-    this.type = String(type);
-    this.cancelable = cancelable;
-    this.target = null;
-  }
-  preventDefault() {
-    if (this.cancelable) this.#canceled = true;
-  }
-  get defaultPrevented() {
-    return this.#canceled;
-  }
-}
-
-export class EventTarget {
-  #listeners = new Map();
-  addEventListener(type, listener, options) {
-    if (typeof listener !== "function" && typeof listener?.handleEvent !== "function") return;
-    const listed = this.#listeners.get(type) ?? [];
-    if (listed.some((each) => each.listener === listener)) return;
-    const once = typeof options === "object" && options !== null && Boolean(options.once);
-    this.#listeners.set(type, [...listed, { listener, once }]);
-  }
-  removeEventListener(type, listener) {
-    const listed = this.#listeners.get(type) ?? [];
-    this.#listeners.set(type, listed.filter((each) => each.listener !== listener));
-  }
-  dispatchEvent(event) {
-    event.target = this;
-    for (const each of this.#listeners.get(event.type) ?? []) {
-      if (each.once) this.removeEventListener(event.type, each.listener);
-      if (typeof each.listener === "function") each.listener.call(this, event);
-      else each.listener.handleEvent(event);
-    }
-    return !event.defaultPrevented;
-  }
-}
+import { Event, EventTarget, defineHandler, fire, useSignals } from "quire:library/events.js";
+import { argumentCount, publish } from "quire:library/interfaces.js";
+import { setSystemTimeout } from "quire:library/timers.js";
 
 const ours = Symbol("made by the SDK");
+let stateOf;  // undefined: it is not a signal.
+
+const aborted = () => new DOMException("the operation was aborted", "AbortError");
 
 export class AbortSignal extends EventTarget {
-  #reason = undefined;
-  #aborted = false;
-  onabort = null;
-  constructor(key) {
-    super();
+  // `works` are called before the listeners. `sources` and `dependents` are the signals of any().
+  #state = { reason: undefined, isAborted: false, works: new Set(), sources: null, dependents: new Set() };
+  static {
+    stateOf = (signal) => (typeof signal === "object" && signal !== null && #state in signal ? signal.#state : undefined);
+  }
+  constructor(key = undefined) {
     if (key !== ours) throw new TypeError("new AbortSignal: use an AbortController");
+    super();
   }
-  static #abort(signal, reason) {
-    if (signal.#aborted) return;
-    signal.#aborted = true;
-    signal.#reason = reason ?? new DOMException("the operation was aborted", "AbortError");
-    const event = new Event("abort");
-    if (typeof signal.onabort === "function") signal.onabort(event);
-    signal.dispatchEvent(event);
-  }
-  static controlled() {
+  static abort(reason = aborted()) {
     const signal = new AbortSignal(ours);
-    return [signal, (reason) => AbortSignal.#abort(signal, reason)];
-  }
-  static abort(reason) {
-    const [signal, abort] = controlled();
-    abort(reason);
+    Object.assign(signal.#state, { reason, isAborted: true });
     return signal;
   }
   static timeout(ms) {
-    const [signal, abort] = controlled();
-    setTimeout(() => abort(new DOMException(`not done after ${ms} ms`, "TimeoutError")), ms);
+    argumentCount(arguments, 1, "AbortSignal.timeout");
+    const count = Number(ms);
+    if (!(count >= 0 && count <= Number.MAX_SAFE_INTEGER)) {
+      throw new TypeError(`AbortSignal.timeout: argument 1 must be a number of milliseconds, not ${ms}`);
+    }
+    const signal = new AbortSignal(ours);
+    setSystemTimeout(() => abort(signal, new DOMException(`not done after ${ms} ms`, "TimeoutError")), Math.trunc(count));
     return signal;
   }
   static any(signals) {
-    const [signal, abort] = controlled();
-    for (const each of signals) {
-      if (each.aborted) abort(each.reason);
-      else each.addEventListener("abort", () => abort(each.reason), { once: true });
+    argumentCount(arguments, 1, "AbortSignal.any");
+    const given = [...signals];
+    if (given.some((each) => stateOf(each) === undefined)) {
+      throw new TypeError("AbortSignal.any: each element must be an AbortSignal");
     }
+    const done = given.find((each) => each.aborted);
+    if (done !== undefined) return AbortSignal.abort(done.reason);
+    const signal = new AbortSignal(ours);
+    const sources = new Set(given.flatMap((each) => (each.#state.sources === null ? [each] : [...each.#state.sources])));
+    for (const each of sources) each.#state.dependents.add(signal);
+    signal.#state.sources = sources;
     return signal;
   }
   get aborted() {
-    return this.#aborted;
+    return this.#state.isAborted;
   }
   get reason() {
-    return this.#reason;
+    return this.#state.reason;
   }
   throwIfAborted() {
-    if (this.#aborted) throw this.#reason;
+    if (this.#state.isAborted) throw this.#state.reason;
   }
 }
-const { controlled } = AbortSignal;
-delete AbortSignal.controlled;
+defineHandler(AbortSignal, "abort");
+
+// All signals that depend on one are aborted before a listener of one of them is called.
+function abort(signal, reason) {
+  if (stateOf(signal).isAborted) return;
+  const all = [signal, ...stateOf(signal).dependents].filter((each) => !stateOf(each).isAborted);
+  for (const each of all) Object.assign(stateOf(each), { reason, isAborted: true });
+  for (const each of all) {
+    const { works, dependents } = stateOf(each);
+    for (const work of works) work();
+    works.clear();
+    dependents.clear();
+    fire(each, new Event("abort"));
+  }
+}
+
+useSignals((signal) => {
+  const state = stateOf(signal);
+  return state === undefined ? null : (work) => state.works.add(work);
+});
 
 export class AbortController {
-  #abort;
-  constructor() {
-    const [signal, abort] = controlled();
-    this.signal = signal;
-    this.#abort = abort;
+  #signal = new AbortSignal(ours);
+  static {
+    publish({ AbortController: this }, (value) => #signal in value);
   }
-  abort(reason) {
-    this.#abort(reason);
+  get signal() {
+    return this.#signal;
+  }
+  abort(reason = aborted()) {
+    abort(this.#signal, reason);
   }
 }
+publish({ AbortSignal });
 
 // The promise of a call, whose work is dropped when `signal` is aborted.
 export function abortable(signal, begin) {
   if (signal === undefined || signal === null) return begin();
-  if (!(signal instanceof AbortSignal)) throw new TypeError("signal must be an AbortSignal");
-  if (signal.aborted) return Promise.reject(signal.reason);
+  const state = stateOf(signal);
+  if (state === undefined) throw new TypeError("signal must be an AbortSignal");
+  if (state.isAborted) return Promise.reject(state.reason);
   const promise = begin();
-  const stop = () => native.engine.cancel(promise, signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
-  const done = () => signal.removeEventListener("abort", stop);
+  const stop = () => void native.engine.cancel(promise, state.reason);
+  state.works.add(stop);
+  const done = () => void state.works.delete(stop);
   promise.then(done, done);
   return promise;
 }

@@ -1,120 +1,154 @@
-// console: lines of the program's log.
+// console (Console Standard): lines of the program's log.
 import native from "quire:native";
+import { inspect, inspectWithin } from "quire:library/inspect.js";
+import { tableOf } from "quire:library/console_table.js";
 
 const { log } = native.runtime;
-const { isArray } = Array;
-const { keys } = Object;
+const { now } = native.runtime;
 const { stringify } = JSON;
-const depthMax = 4;
-const elementCountMax = 100;
+const { apply } = Reflect;
+const objectText = Object.prototype.toString;
 
-function shownName(name) {
-  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : stringify(name);
-}
-
-function listed(open, parts, close) {
-  if (parts.length === 0) return open + close;
-  const line = `${open} ${parts.join(", ")} ${close}`;
-  if (line.length <= 76 && !line.includes("\n")) return line;
-  return `${open}\n${parts.map((each) => `  ${each.replaceAll("\n", "\n  ")}`).join(",\n")}\n${close}`;
-}
-
-function ofElements(values, show) {
-  const shown = [];
-  for (const each of values) {
-    if (shown.length === elementCountMax) {
-      shown.push("...");
-      break;
-    }
-    shown.push(show(each));
-  }
-  return shown;
-}
-
-// Returns how a value is shown: texts within other values in quotes, objects by their members.
-export function inspect(value, depth = 0, above = []) {
-  if (typeof value === "string") return depth === 0 ? value : stringify(value);
+// %s: a text stays as it is. An object with a method toString of its own is what that method returns.
+function asText(value) {
   if (typeof value === "bigint") return `${value}n`;
-  if (typeof value === "symbol") return value.toString();
-  if (typeof value === "function") return `[Function ${value.name || "(anonymous)"}]`;
-  if (typeof value !== "object" || value === null) return String(value);
-  if (value instanceof Error) return value.stack ? value.stack.trimEnd() : String(value);
-  if (above.includes(value)) return "[Circular]";
-  if (depth > depthMax) return isArray(value) ? "[Array]" : "[Object]";
-  const path = [...above, value];
-  const show = (each) => inspect(each, depth + 1, path);
-  if (isArray(value)) return listed("[", ofElements(value, show), "]");
-  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
-    return listed(`${value.constructor.name}(${value.length}) [`, ofElements(value, show), "]");
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) {
+    return Object.is(value, -0) ? "-0" : String(value);
   }
-  if (value instanceof Map) {
-    return listed("Map {", ofElements(value, ([key, each]) => `${show(key)} => ${show(each)}`), "}");
+  try {
+    const { toString } = value;
+    const isOwn = typeof value === "object" && typeof toString === "function" && toString !== objectText &&
+      toString !== Error.prototype.toString && toString !== Array.prototype.toString && toString !== Date.prototype.toString;
+    if (isOwn) return `${apply(toString, value, [])}`;
+  } catch {
+    // The value is shown as any object.
   }
-  if (value instanceof Set) return listed("Set {", ofElements(value, show), "}");
-  if (value instanceof Date) return value.toISOString();
-  if (value instanceof RegExp) return value.toString();
-  if (value instanceof Promise) return "Promise {}";
-  const name = value.constructor?.name;
-  const open = name && name !== "Object" ? `${name} {` : "{";
-  return listed(open, ofElements(keys(value), (key) => `${shownName(key)}: ${show(value[key])}`), "}");
+  return inspectWithin(value);
 }
 
-// %s, %d, %i, %f, %j, %o, %O and %% of a first text, as elsewhere; what is left follows.
-export function format(values) {
-  const rest = [...values];
-  let text = "";
-  if (typeof rest[0] === "string" && rest[0].includes("%")) {
-    text = rest.shift().replace(/%[sdifjoO%]/g, (mark) => {
-      if (mark === "%%") return "%";
-      if (rest.length === 0) return mark;
-      const value = rest.shift();
-      if (mark === "%s") return typeof value === "string" ? value : inspect(value, 1);
-      if (mark === "%j") return stringify(value);
-      if (mark === "%o" || mark === "%O") return inspect(value, 1);
-      return String(mark === "%f" ? Number.parseFloat(value) : Math.trunc(Number(value)));
-    });
-    if (rest.length > 0) text += " ";
+function asNumber(value, parse) {
+  if (typeof value === "symbol") return "NaN";
+  try {
+    return String(parse(value));
+  } catch {
+    return "NaN";
   }
-  return text + rest.map((each) => inspect(each)).join(" ");
+}
+
+function asJson(value) {
+  try {
+    return String(stringify(value));
+  } catch {
+    return inspectWithin(value);
+  }
+}
+
+const forms = {
+  s: asText,
+  d: (value) => asNumber(value, Number.parseInt),
+  i: (value) => asNumber(value, Number.parseInt),
+  f: (value) => asNumber(value, Number.parseFloat),
+  j: asJson,
+  o: inspectWithin,
+  O: inspectWithin,
+  c: () => "",  // A style.
+};
+
+// The Formatter: the marks of a first text are replaced, and what is left follows.
+export function format(values) {
+  const [first, ...rest] = values;
+  let text = [];
+  if (typeof first === "string" && rest.length > 0) {
+    text = [first.replace(/%[sdifjoOc%]/g, (mark) => {
+      if (mark === "%%") return "%";
+      return rest.length === 0 ? mark : forms[mark[1]](rest.shift());
+    })];
+  } else if (values.length > 0) {
+    text = [inspect(first)];
+  }
+  return [...text, ...rest.map(inspect)].join(" ");
 }
 
 const counts = new Map();
 const begins = new Map();
 let indent = "";
 
-function write(level, values) {
-  const text = indent + format(values);
-  log(level, indent === "" ? text : text.replaceAll("\n", `\n${indent}`));
+function write(level, text) {
+  log(level, indent === "" ? text : indent + text.replaceAll("\n", `\n${indent}`));
+}
+const print = (level, values) => write(level, format(values));
+
+function printTime(label, values) {
+  if (!begins.has(label)) {
+    write("warning", `there is no timer "${label}"`);
+    return;
+  }
+  const ms = (now() - begins.get(label)).toFixed(3);
+  write("info", [`${label}: ${ms} ms`, ...values.map(inspect)].join(" "));
 }
 
-export const console = {
-  log: (...values) => write("info", values),
-  info: (...values) => write("info", values),
-  debug: (...values) => write("debug", values),
-  warn: (...values) => write("warning", values),
-  error: (...values) => write("warning", values),
-  dir: (value) => write("info", [inspect(value, 1)]),
-  table: (value) => write("info", [inspect(value, 1)]),
-  trace: (...values) => write("info", [`Trace: ${format(values)}\n${new Error().stack.trimEnd()}`]),
-  assert: (holds, ...values) => {
-    if (!holds) write("warning", [`Assertion failed${values.length ? ":" : ""}`, ...values]);
+function group(values) {
+  if (values.length > 0) print("info", values);
+  indent += "  ";
+}
+
+const functions = {
+  assert(condition = false, ...data) {
+    if (condition) return;
+    const [first, ...rest] = data;
+    if (typeof first === "string") print("warning", [`Assertion failed: ${first}`, ...rest]);
+    else print("warning", ["Assertion failed", ...data]);
   },
-  count: (name = "default") => {
+  clear() {
+    indent = "";
+  },
+  debug: (...data) => print("debug", data),
+  error: (...data) => print("warning", data),
+  info: (...data) => print("info", data),
+  log: (...data) => print("info", data),
+  table(data = undefined, columns = undefined) {
+    const table = tableOf(data, columns);
+    if (table === null) print("info", [data]);
+    else write("info", table);
+  },
+  trace(...data) {
+    const frames = new Error().stack.split("\n").filter((line) => !line.includes("quire:")).join("\n").trimEnd();
+    write("info", `Trace${data.length > 0 ? `: ${format(data)}` : ""}\n${frames}`.trimEnd());
+  },
+  warn: (...data) => print("warning", data),
+  dir(item = undefined, options = undefined) {
+    write("info", inspectWithin(item));
+  },
+  dirxml: (...data) => write("info", data.map(inspectWithin).join(" ")),
+  count(label = "default") {
+    const name = `${label}`;
     counts.set(name, (counts.get(name) ?? 0) + 1);
-    write("info", [`${name}: ${counts.get(name)}`]);
+    write("info", `${name}: ${counts.get(name)}`);
   },
-  countReset: (name = "default") => void counts.delete(name),
-  time: (name = "default") => void begins.set(name, native.runtime.now()),
-  timeLog: (name = "default") => {
-    write("info", [`${name}: ${(native.runtime.now() - (begins.get(name) ?? 0)).toFixed(3)} ms`]);
+  countReset(label = "default") {
+    const name = `${label}`;
+    if (!counts.delete(name)) write("warning", `there is no count "${name}"`);
   },
-  timeEnd: (name = "default") => {
-    console.timeLog(name);
+  group: (...data) => group(data),
+  groupCollapsed: (...data) => group(data),
+  groupEnd() {
+    indent = indent.slice(2);
+  },
+  time(label = "default") {
+    const name = `${label}`;
+    if (begins.has(name)) write("warning", `the timer "${name}" runs already`);
+    else begins.set(name, now());
+  },
+  timeLog(label = "default", ...data) {
+    printTime(`${label}`, data);
+  },
+  timeEnd(label = "default") {
+    const name = `${label}`;
+    printTime(name, []);
     begins.delete(name);
   },
-  group: (...values) => {
-    if (values.length > 0) write("info", values);
-    indent += "  ";
-  },
-  groupEnd: () => void (indent = indent.slice(2)),
 };
+
+// A namespace object: its prototype is an empty object.
+export const console = Object.create({}, Object.getOwnPropertyDescriptors(functions));
+Object.defineProperty(console, Symbol.toStringTag, { value: "console", configurable: true });

@@ -1,121 +1,159 @@
-// TextEncoder, TextDecoder (UTF-8), structuredClone and crypto.
+// TextEncoder and TextDecoder (Encoding Standard). UTF-8 is decoded by the SDK's C++, UTF-16 and the
+// encodings of one byte a character here, the others in multi_byte_decoders.js.
 import native from "quire:native";
+import { argumentCount, dictionary, publish } from "quire:library/interfaces.js";
+import { encodingOf, singleByteTable } from "quire:library/encoding_tables.js";
+import { MultiByteDecoder, isMultiByte } from "quire:library/multi_byte_decoders.js";
 
 const { encode, decode, isValid, Decoder } = native.utf8;
+const { fromCharCode } = String;
+const { apply } = Reflect;
+const unitCountMax = 8192;  // Of one call of fromCharCode.
+
+function fromUnits(units) {
+  let text = "";
+  for (let at = 0; at < units.length; at += unitCountMax) {
+    text += apply(fromCharCode, null, units.subarray(at, at + unitCountMax));
+  }
+  return text;
+}
+
+// The bytes of a buffer or of a view, which are not copied. A detached buffer has none.
+function bytesOf(source, name) {
+  if (ArrayBuffer.isView(source)) {
+    return source.buffer.detached ? new Uint8Array() : new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  }
+  if (source instanceof ArrayBuffer) return source.detached ? new Uint8Array() : new Uint8Array(source);
+  if (typeof SharedArrayBuffer === "function" && source instanceof SharedArrayBuffer) return new Uint8Array(source);
+  throw new TypeError(`${name}: argument 1 must be an ArrayBuffer, or a view of one`);
+}
 
 export class TextEncoder {
+  #brand;
+  static {
+    publish({ TextEncoder: this }, (value) => #brand in value);
+  }
   get encoding() {
     return "utf-8";
   }
   encode(text = "") {
-    return encode(String(text));
+    return encode(`${text}`);
   }
-  encodeInto(text, into) {
-    const all = encode(String(text));
-    let written = Math.min(all.length, into.length);
+  encodeInto(source, destination) {
+    argumentCount(arguments, 2, "TextEncoder.encodeInto");
+    const text = `${source}`;
+    if (Object.prototype.toString.call(destination) !== "[object Uint8Array]") {
+      throw new TypeError("TextEncoder.encodeInto: argument 2 must be a Uint8Array");
+    }
+    // A character has a byte at least, so what is after this cannot fit.
+    const all = encode(text.slice(0, destination.length));
+    let written = Math.min(all.length, destination.length);
     while (written < all.length && written > 0 && (all[written] & 0xc0) === 0x80) written -= 1;
-    into.set(all.subarray(0, written));
-    return { read: decode(all.subarray(0, written)).length, written };
+    const taken = all.subarray(0, written);
+    destination.set(taken);
+    return { read: decode(taken).length, written };
   }
+}
+
+// The decoders of a stream: push(bytes, isLast) returns the text that is complete, or undefined if the
+// bytes are not text and the decoder is fatal.
+class Utf8Decoder {
+  constructor(isFatal) {
+    this.isFatal = isFatal;
+    this.stream = null;
+  }
+  push(bytes, isLast) {
+    if (this.stream === null && isLast) return this.isFatal && !isValid(bytes) ? undefined : decode(bytes);
+    this.stream ??= Decoder.create(this.isFatal);
+    const text = this.stream.push(bytes);
+    if (!isLast || text === undefined) return text;
+    const rest = this.stream.finish();
+    return rest === undefined ? undefined : text + rest;
+  }
+}
+
+class Utf16Decoder {
+  constructor(isFatal, isBigEndian) {
+    Object.assign(this, { isFatal, isBigEndian, held: new Uint8Array() });
+  }
+  push(bytes, isLast) {
+    const all = new Uint8Array(this.held.length + bytes.length);
+    all.set(this.held);
+    all.set(bytes, this.held.length);
+    const units = new Uint16Array(all.length >> 1);
+    const [high, low] = this.isBigEndian ? [0, 1] : [1, 0];
+    for (let at = 0; at < units.length; at += 1) units[at] = (all[2 * at + high] << 8) | all[2 * at + low];
+    // The first half of a pair, and half a unit, wait for the rest.
+    const isHalf = (units.at(-1) & 0xfc00) === 0xd800;
+    const whole = isHalf ? units.subarray(0, -1) : units;
+    this.held = all.slice(2 * whole.length);
+    const text = fromUnits(whole);
+    if (this.isFatal && (!text.isWellFormed() || (isLast && this.held.length > 0))) return undefined;
+    return text.toWellFormed() + (isLast && this.held.length > 0 ? "\ufffd" : "");
+  }
+}
+
+class SingleByteDecoder {
+  constructor(isFatal, table) {
+    Object.assign(this, { isFatal, table });
+  }
+  push(bytes) {
+    const { table } = this;
+    const units = new Uint16Array(bytes.length);
+    for (let at = 0; at < units.length; at += 1) {
+      units[at] = bytes[at] < 128 ? bytes[at] : table.charCodeAt(bytes[at] - 128);
+    }
+    return this.isFatal && units.includes(0xfffd) ? undefined : fromUnits(units);
+  }
+}
+
+function decoderOf(encoding, isFatal) {
+  if (encoding === "utf-8") return new Utf8Decoder(isFatal);
+  if (encoding.startsWith("utf-16")) return new Utf16Decoder(isFatal, encoding === "utf-16be");
+  if (isMultiByte(encoding)) return new MultiByteDecoder(isFatal, encoding);
+  return new SingleByteDecoder(isFatal, singleByteTable(encoding));
 }
 
 export class TextDecoder {
-  #stream = null;
-  constructor(label = "utf-8", { fatal = false, ignoreBOM = false } = {}) {
-    if (!/^(utf-?8|unicode-1-1-utf-8)$/i.test(String(label).trim())) {
-      throw new RangeError(`TextDecoder: there is utf-8, and no ${label}`);
-    }
-    this.fatal = fatal;
-    this.ignoreBOM = ignoreBOM;
+  #encoding;
+  #isFatal;
+  #keepsMark;
+  #decoder = null;
+  #hasBegun = false;
+  #goesOn = false;
+  static {
+    publish({ TextDecoder: this }, (value) => #encoding in value);
+  }
+  constructor(label = "utf-8", options = undefined) {
+    this.#encoding = encodingOf(`${label}`);
+    const { fatal, ignoreBOM } = dictionary(options, "new TextDecoder");
+    this.#isFatal = Boolean(fatal);
+    this.#keepsMark = Boolean(ignoreBOM) || !this.#encoding.startsWith("utf-");
   }
   get encoding() {
-    return "utf-8";
+    return this.#encoding;
   }
-  decode(bytes = new Uint8Array(), { stream = false } = {}) {
-    if (this.fatal && !stream && this.#stream === null && !isValid(bytes)) {
-      throw new TypeError("TextDecoder.decode: the bytes are not UTF-8");
+  get fatal() {
+    return this.#isFatal;
+  }
+  get ignoreBOM() {
+    return this.#keepsMark && this.#encoding.startsWith("utf-");
+  }
+  decode(source = undefined, options = undefined) {
+    const goesOn = Boolean(dictionary(options, "TextDecoder.decode").stream);
+    const bytes = source === undefined ? new Uint8Array() : bytesOf(source, "TextDecoder.decode");
+    if (!this.#goesOn) {
+      this.#decoder = decoderOf(this.#encoding, this.#isFatal);
+      this.#hasBegun = false;
     }
-    this.#stream ??= Decoder.create();
-    let text = this.#stream.push(bytes);
-    if (!stream) {
-      text += this.#stream.finish();
-      this.#stream = null;
+    this.#goesOn = goesOn;
+    const text = this.#decoder.push(bytes, !goesOn);
+    if (text === undefined) {
+      this.#goesOn = false;
+      throw new TypeError(`TextDecoder.decode: the bytes are not ${this.#encoding}`);
     }
-    return !this.ignoreBOM && text.startsWith("\ufeff") ? text.slice(1) : text;
+    if (this.#hasBegun || text === "") return text;
+    this.#hasBegun = true;
+    return !this.#keepsMark && text[0] === "\ufeff" ? text.slice(1) : text;
   }
 }
-
-function refused(value) {
-  const shown = typeof value === "function" ? `the function ${value.name}` : String(value);
-  return new DOMException(`${shown} could not be cloned`, "DataCloneError");
-}
-
-function cloned(value, seen) {
-  if (typeof value === "function" || typeof value === "symbol") throw refused(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (seen.has(value)) return seen.get(value);
-  const keep = (copy) => {
-    seen.set(value, copy);
-    return copy;
-  };
-  if (value instanceof Date) return keep(new Date(value.getTime()));
-  if (value instanceof RegExp) return keep(new RegExp(value.source, value.flags));
-  if (value instanceof ArrayBuffer) return keep(value.slice(0));
-  if (value instanceof DataView) {
-    return keep(new DataView(cloned(value.buffer, seen), value.byteOffset, value.byteLength));
-  }
-  if (ArrayBuffer.isView(value)) {
-    return keep(new value.constructor(cloned(value.buffer, seen), value.byteOffset, value.length));
-  }
-  if (value instanceof Map) {
-    const copy = keep(new Map());
-    for (const [key, each] of value) copy.set(cloned(key, seen), cloned(each, seen));
-    return copy;
-  }
-  if (value instanceof Set) {
-    const copy = keep(new Set());
-    for (const each of value) copy.add(cloned(each, seen));
-    return copy;
-  }
-  if (value instanceof Error) {
-    const copy = keep(new Error(value.message));
-    copy.name = value.name;
-    copy.stack = value.stack;
-    if ("cause" in value) copy.cause = cloned(value.cause, seen);
-    return copy;
-  }
-  const prototype = Object.getPrototypeOf(value);
-  if (!Array.isArray(value) && prototype !== null && prototype !== Object.prototype &&
-      native.engine.isNative(value)) {
-    throw refused(`an object of the class ${value.constructor?.name}`);
-  }
-  const copy = keep(Array.isArray(value) ? new Array(value.length) : {});
-  for (const key of Object.keys(value)) copy[key] = cloned(value[key], seen);
-  return copy;
-}
-
-export function structuredClone(value) {
-  return cloned(value, new Map());
-}
-
-const randomBytesMax = 65536;  // Of one call, here and elsewhere.
-export const crypto = {
-  getRandomValues(view) {
-    if (!ArrayBuffer.isView(view) || view instanceof Float32Array || view instanceof Float64Array) {
-      throw new TypeError("getRandomValues: argument 1 must be a typed array of whole numbers");
-    }
-    if (view.byteLength > randomBytesMax) {
-      throw new DOMException(`${view.byteLength} bytes: at most 65536`, "QuotaExceededError");
-    }
-    const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-    bytes.set(native.runtime.random(bytes.length));
-    return view;
-  },
-  randomUUID() {
-    const bytes = native.runtime.random(16);
-    bytes[6] = (bytes[6] & 0x0f) | 0x40;
-    bytes[8] = (bytes[8] & 0x3f) | 0x80;
-    const hex = Array.from(bytes, (each) => each.toString(16).padStart(2, "0")).join("");
-    return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-  },
-};

@@ -1,32 +1,34 @@
 // The globals that a script finds without an import.
 import native from "quire:native";
 import { console } from "quire:library/console.js";
-import { AbortController, AbortSignal, Event, EventTarget } from "quire:library/abort.js";
-import { TextDecoder, TextEncoder, crypto, structuredClone } from "quire:library/encoding.js";
+import { AbortController, AbortSignal } from "quire:library/abort.js";
+import { crypto } from "quire:library/crypto.js";
+import { TextDecoder, TextEncoder } from "quire:library/encoding.js";
+import {
+  CustomEvent, ErrorEvent, Event, EventTarget, PromiseRejectionEvent, addEventListener, dispatchEvent, removeEventListener,
+  reportError,
+} from "quire:library/events.js";
 import { Headers, Response, fetch } from "quire:library/fetch.js";
+import { sinceLaunch } from "quire:library/launch_time.js";
 import { Request } from "quire:library/request.js";
+import { structuredClone } from "quire:library/structured_clone.js";
 import {
   clearInterval, clearTimeout, queueMicrotask, setInterval, setTimeout,
 } from "quire:library/timers.js";
 import { URL, URLSearchParams } from "quire:library/url.js";
 
-const { now } = native.runtime;
-let origin = 0;
 const performance = {
-  now: () => now() - origin,
+  now: sinceLaunch,
   get timeOrigin() {
-    return Date.now() - performance.now();
+    return Date.now() - sinceLaunch();
   },
 };
-// At launch: times count from there.
-native.engine.setBegin(() => {
-  origin = now();
-});
 
 const everything = {
-  console, AbortController, AbortSignal, Event, EventTarget, TextDecoder, TextEncoder, crypto,
-  structuredClone, Headers, Request, Response, fetch, clearInterval, clearTimeout, queueMicrotask,
-  setInterval, setTimeout, URL, URLSearchParams, performance,
+  console, AbortController, AbortSignal, CustomEvent, ErrorEvent, Event, EventTarget, PromiseRejectionEvent,
+  TextDecoder, TextEncoder, crypto, structuredClone, Headers, Request, Response, fetch, clearInterval, clearTimeout,
+  queueMicrotask, setInterval, setTimeout, URL, URLSearchParams, performance, addEventListener, dispatchEvent,
+  removeEventListener, reportError,
 };
 for (const [name, value] of Object.entries(everything)) {
   Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });

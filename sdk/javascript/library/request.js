@@ -1,6 +1,7 @@
 // Request (Fetch Standard): what an endpoint gets, or what a script makes.
 import { AbortController } from "quire:library/abort.js";
 import { Headers, readOnlyHeaders } from "quire:library/headers.js";
+import { argumentCount, dictionary, publish } from "quire:library/interfaces.js";
 import { Content, Message, contentOf } from "quire:library/message.js";
 import { URL } from "quire:library/url.js";
 
@@ -23,6 +24,7 @@ export class Request extends Message {
   #url;
   #signal;
   static {
+    publish({ Request: this }, (value) => #method in value);
     receivedRequest = (asked) => {
       const host = asked.header("host") ?? "localhost";
       const hasBody = asked.method !== "GET" && asked.method !== "HEAD";
@@ -44,9 +46,9 @@ export class Request extends Message {
       this.#signal = init.signal;
       return;
     }
+    argumentCount(arguments, 1, "new Request");
     const other = input instanceof Request ? input : null;
-    const options = init ?? {};
-    if (typeof options !== "object") throw new TypeError("new Request: the options must be an object");
+    const options = dictionary(init, "new Request");
     const method = methodOf(options.method ?? other?.method ?? "GET");
     const url = other === null ? new URL(`${input}`).href : other.url;
     const own = new Headers(options.headers ?? (other === null ? undefined : [...other.headers]));

@@ -1,5 +1,6 @@
 // Response (Fetch Standard): what fetch gives, or what a script makes.
 import { Headers, readOnlyHeaders } from "quire:library/headers.js";
+import { argumentCount, dictionary, publish } from "quire:library/interfaces.js";
 import { Content, Message, bodyOf, contentOf } from "quire:library/message.js";
 
 export { bodyOf };
@@ -20,6 +21,7 @@ export class Response extends Message {
   #type = "default";
   #isRedirected = false;
   static {
+    publish({ Response: this }, (value) => #status in value);
     receivedResponse = (head, url, read) => {
       const content = nullBodyStatuses.includes(head.status) ? null : new Content(read);
       const made = new Response(given, { status: head.status, headers: readOnlyHeaders(head.headers), content });
@@ -35,8 +37,7 @@ export class Response extends Message {
       this.#status = init.status;
       return;
     }
-    if (init !== undefined && init !== null && typeof init !== "object") throw new TypeError("new Response: the options must be an object");
-    const { status = 200, statusText = "", headers } = init ?? {};
+    const { status = 200, statusText = "", headers } = dictionary(init, "new Response");
     const number = Math.trunc(Number(status));
     if (!(number >= 200 && number <= 599)) throw new RangeError(`new Response: status must be from 200 to 599, not ${status}`);
     if (/[^\t -~\x80-\xff]/.test(`${statusText}`)) throw new TypeError("new Response: statusText has characters that it cannot have");
@@ -49,13 +50,15 @@ export class Response extends Message {
     this.#statusText = `${statusText}`;
   }
   static json(data, init = undefined) {
+    argumentCount(arguments, 1, "Response.json");
     const text = stringify(data);
     if (text === undefined) throw new TypeError("Response.json: argument 1 has no form in JSON");
-    const headers = new Headers(init?.headers);
+    const headers = new Headers(dictionary(init, "Response.json").headers);
     if (!headers.has("content-type")) headers.set("content-type", "application/json");
     return new Response(text, { ...init, headers });
   }
   static redirect(url, status = 302) {
+    argumentCount(arguments, 1, "Response.redirect");
     if (!redirectStatuses.includes(status)) throw new RangeError(`Response.redirect: status must be one of ${redirectStatuses.join(", ")}, not ${status}`);
     return new Response(null, { status, headers: { location: `${url}` } });
   }

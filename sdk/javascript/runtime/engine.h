@@ -5,34 +5,34 @@
 //   engine.promise(context.append_text(text))     the promise of a task
 //   co_await engine.call(function, {argument})    the value of a function, and of its promise
 //
-// When no job of JavaScript is pending, the loop waits for the host, with which the instance parks.
-// Owns     the runtime of QuickJS, and a task for each promise that is not settled. It is never
-//          destroyed: the memory of an instance goes as a whole.
+// When no job of JavaScript is pending and nothing is due, the loop waits for the host, with which
+// the instance parks.
+//
+// Owns     the runtime of QuickJS. It is never destroyed: the memory of an instance goes as a
+//          whole.
 // Thread   a program has one.
 // Errors   those of Exceptions.
 //
 // Invariants:
-//   QE1  A task is destroyed only by sweep(), which no coroutine and no JavaScript calls. So
-//        JavaScript may cancel the task that is calling it.
-//   QE2  A rejected promise that is not handled when the jobs run dry ends the program.
+//   QE1  A rejected promise that is not handled when the jobs run dry ends the program.
 #include <quickjs.h>
 
-#include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "exceptions.h"
 #include "modules.h"
 #include "promise_wait.h"
+#include "promised_tasks.h"
 #include "quire/quire.h"
 #include "to_js.h"
 #include "value.h"
 
 namespace quire::javascript {
 
-class Engine : public Exceptions {
+class Engine : public PromisedTasks {
  public:
   // Makes no call of the host.
   Engine() : Engine(JS_NewRuntime()) {
@@ -49,7 +49,6 @@ class Engine : public Exceptions {
   }
 
   JSRuntime* runtime() const { return runtime_; }
-  EventLoop& loop() { return loop_; }
   void use(const Modules& modules) { modules_ = &modules; }
 
   // Makes JavaScript of TypeScript; a function of the SDK's JavaScript.
@@ -59,37 +58,6 @@ class Engine : public Exceptions {
   // cannot be compiled.
   Result<std::string> byte_code(const std::string& name);
   Value exported_by_entry(const char* name);
-
-  // A new reference to a promise that is settled as `task` ends. `held` is kept until then.
-  template <typename T>
-  JSValue promise(Task<T> task, std::shared_ptr<void> held = nullptr) {
-    JSValue functions[2];
-    Value promise(js_, JS_NewPromiseCapability(js_, functions));
-    if (promise.is_exception()) return JS_EXCEPTION;
-    Pending& pending = pending_.emplace_back();
-    pending.promise = promise;
-    pending.resolve = Value(js_, functions[0]);
-    pending.reject = Value(js_, functions[1]);
-    pending.stack = stack_here();
-    pending.held = std::move(held);
-    pending.task = settling(pending, std::move(task));
-    pending.task.start(loop_);
-    return promise.release();
-  }
-
-  // Drops the task of that promise, which is rejected with `reason`; without one it is never
-  // settled. False: it is none of the engine's, or is settled.
-  bool cancel(JSValueConst promise, Value reason) {
-    for (Pending& each : pending_) {
-      if (!is_same(each.promise.get(), promise) || each.state != State::Runs) continue;
-      each.state = State::Cancelled;
-      each.held.reset();
-      if (!reason.is_undefined()) settle(each.reject, std::move(reason));
-      needs_sweep_ = true;
-      return true;
-    }
-    return false;
-  }
 
   // The value of a promise; any other value as it is. The exception of a rejected one is an Error.
   Task<Value> settled(Value value) {
@@ -125,32 +93,40 @@ class Engine : public Exceptions {
     return promise;
   }
 
+  // The program ends with this exception when the jobs have run dry; the first one counts.
+  void fail_with(Value exception) {
+    if (!failure_) failure_ = std::move(exception);
+  }
+
+  // `handler` gets a rejected promise that is not handled, and its reason. If it returns true, the
+  // program goes on.
+  void set_rejection_handler(Value handler) { rejection_handler_ = std::move(handler); }
+
   // Runs everything until `promise` is settled, and gives its value. An Error: it was rejected, an
   // exception was not handled, or nothing can go on any more.
   Result<Value> wait_for(Value promise) {
     for (;;) {
       TRY(run_jobs());
       sweep();
-      if (!unhandled_.empty()) {
-        Value reason(js_, JS_PromiseResult(js_, unhandled_.front().get()));
-        unhandled_.clear();
-        return error_of(std::move(reason));
-      }
+      report_rejections();
+      if (failure_) return error_of(*std::exchange(failure_, std::nullopt));
+      if (JS_IsJobPending(runtime_)) continue;
       if (!JS_IsPromise(promise.get())) return promise;
       const JSPromiseStateEnum state = JS_PromiseState(js_, promise.get());
       Value result(js_, JS_PromiseResult(js_, promise.get()));
       if (state == JS_PROMISE_FULFILLED) return result;
       if (state == JS_PROMISE_REJECTED) return error_of(std::move(result));
-      if (loop_.is_idle()) {
+      if (run_next_due()) continue;
+      if (loop().is_idle()) {
         return Error{ErrorCode::Internal,
                      "the script waits for a promise that nothing will settle: no call is under "
                      "way, and no timer is set"};
       }
-      loop_.run_until(
-          [this] { return JS_IsJobPending(runtime_) || loop_.is_idle() || needs_sweep_; });
+      loop().run_until([this] {
+        return JS_IsJobPending(runtime_) || has_due() || needs_sweep() || loop().is_idle();
+      });
     }
   }
-  std::size_t pending_count() const { return pending_.size(); }  // Promises that are not settled.
 
   // Keeps what the engine needs of the global object, before a script can change it.
   void keep_intrinsics() {
@@ -162,46 +138,12 @@ class Engine : public Exceptions {
 
  private:
   explicit Engine(JSRuntime* runtime)
-      : Exceptions(JS_NewContext(runtime)), runtime_(runtime), js_(js()) {}
+      : PromisedTasks(JS_NewContext(runtime)), runtime_(runtime), js_(js()) {}
 
-  enum class State : std::uint8_t { Runs, Settled, Cancelled };
-  struct Pending {
-    Value promise, resolve, reject, stack;
-    State state = State::Runs;
-    std::shared_ptr<void> held;
-    Task<> task;
-  };
   // The limit of the stack in memory. The build (tools/build_quickjs.sh) lets each call take more
   // of it than of the host's 512 KiB. So a stack that is too deep is an exception before it ends
   // the instance.
   static constexpr std::size_t kStackBytesMax = std::size_t{700} << 10;
-
-  template <typename T>
-  Task<> settling(Pending& pending, Task<T> task) {
-    Result<T> result = co_await attempt(std::move(task));
-    if (pending.state != State::Runs) co_return;
-    pending.state = State::Settled;
-    pending.held.reset();
-    needs_sweep_ = true;
-    if (!result.ok()) {
-      settle(pending.reject, error_value(result.error(), pending.stack));
-      co_return;
-    }
-    Value value;
-    if constexpr (!std::is_void_v<T>) {
-      value = Value(js_, to_js(Js{js_}, std::move(result).take()));
-    }
-    if (value.is_exception()) {
-      settle(pending.reject, Value(js_, JS_GetException(js_)));
-    } else {
-      settle(pending.resolve, std::move(value));
-    }
-  }
-  void settle(const Value& function, Value value) {
-    JSValueConst argument = value.get();
-    const Value returned(js_, JS_Call(js_, function.get(), JS_UNDEFINED, 1, &argument));
-    if (returned.is_exception()) JS_FreeValue(js_, JS_GetException(js_));
-  }
 
   Result<void> run_jobs() {
     JSContext* context = nullptr;
@@ -212,9 +154,18 @@ class Engine : public Exceptions {
     }
   }
 
-  void sweep() {
-    if (!std::exchange(needs_sweep_, false)) return;
-    pending_.remove_if([](const Pending& each) { return each.state != State::Runs; });
+  // The first rejected promise that neither the script nor its listeners handle ends the program.
+  void report_rejections() {
+    while (!unhandled_.empty()) {
+      const Value promise = std::move(unhandled_.front());
+      unhandled_.erase(unhandled_.begin());
+      Value reason(js_, JS_PromiseResult(js_, promise.get()));
+      JSValueConst arguments[] = {promise.get(), reason.get()};
+      const Value handled(js_, JS_Call(js_, rejection_handler_.get(), JS_UNDEFINED, 2, arguments));
+      if (handled.is_exception()) JS_FreeValue(js_, JS_GetException(js_));
+      const bool is_handled = JS_IsBool(handled.get()) && JS_VALUE_GET_BOOL(handled.get()) != 0;
+      if (!is_handled) fail_with(std::move(reason));
+    }
   }
 
   static void note_rejection(JSContext* context, JSValueConst promise, JSValueConst,
@@ -237,14 +188,13 @@ class Engine : public Exceptions {
 
   JSRuntime* runtime_;
   JSContext* js_;
-  EventLoop loop_;
   const Modules* modules_ = nullptr;
   JSModuleDef* entry_ = nullptr;  // Of the script.
   Value strip_;
   Value promise_class_, promise_resolve_;
-  std::list<Pending> pending_;
+  Value rejection_handler_;
   std::vector<Value> unhandled_;  // Rejected promises.
-  bool needs_sweep_ = false;
+  std::optional<Value> failure_;  // What ends the program.
 };
 
 }  // namespace quire::javascript

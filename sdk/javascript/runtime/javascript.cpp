@@ -218,19 +218,37 @@ Result<void> keep_result(Engine& engine, const Value& value) {
   return runtime::set_result(result_text(engine.js(), value));
 }
 
-Result<void> run_program(Engine& engine, const Value& program, const Value& options) {
+// Logs what was under way when the program ended. The timers of the platform itself, such as that
+// of AbortSignal.timeout, are not counted.
+void log_unfinished(Runtime& runtime) {
+  JSContext* js = runtime.engine.js();
+  const Value counted(js, JS_Call(js, runtime.platform.on_end.get(), JS_UNDEFINED, 0, nullptr));
+  double timer_count = 0.0;
+  if (JS_IsNumber(counted.get())) JS_ToFloat64(js, &timer_count, counted.get());
+  const auto shown = [](std::size_t count, const char* what) {
+    if (count == 0) return std::string();
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  };
+  const std::size_t call_count = runtime.engine.pending_count();
+  const auto timers = static_cast<std::size_t>(timer_count);
+  if (call_count + timers == 0) return;
+  const std::string calls = shown(call_count, "call");
+  runtime::log(LogLevel::Debug, calls + (call_count > 0 && timers > 0 ? " and " : "") +
+                                    shown(timers, "timer") +
+                                    (call_count + timers == 1 ? " was" : " were") +
+                                    " not done when the program ended, and " +
+                                    (call_count + timers == 1 ? "is" : "are") + " dropped");
+}
+
+Result<void> run_program(Runtime& runtime, const Value& program, const Value& options) {
+  Engine& engine = runtime.engine;
   JSValueConst argument = options.get();
   const Value returned(engine.js(),
                        JS_Call(engine.js(), program.get(), JS_UNDEFINED, 1, &argument));
   if (returned.is_exception()) return thrown(engine);
   const Value value = TRY(engine.wait_for(engine.then_as_promise(returned)));
   TRY(keep_result(engine, value));
-  // The promise of the program is settled, and not that of each call.
-  if (engine.pending_count() > 0) {
-    runtime::log(LogLevel::Debug,
-                 std::to_string(engine.pending_count()) +
-                     " calls were not done when the program ended, and are dropped");
-  }
+  log_unfinished(runtime);
   return {};
 }
 
@@ -246,7 +264,7 @@ Result<void> run_script(Runtime& runtime) {
   if (handler.is_function() && (!program.is_function() || serve::Request::open().ok())) {
     return serve_request(engine, handler, options);
   }
-  if (program.is_function()) return run_program(engine, program, options);
+  if (program.is_function()) return run_program(runtime, program, options);
   return Error{ErrorCode::InvalidArgument,
                runtime.modules.script().entry +
                    " exports no program: export default async function program(options) { ... }; "

@@ -36,8 +36,12 @@ JSValue to_js(JSContext* js, T value) {
   }
   return JS_NewNumber(js, static_cast<double>(value));
 }
+// Bytes that are not UTF-8 become U+FFFD: QuickJS alone would make half of a surrogate pair of
+// ED A0 80.
 inline JSValue to_js(JSContext* js, std::string_view text) {
-  return JS_NewStringLen(js, text.data(), text.size());
+  if (valid_utf8_bytes(text) == text.size()) return JS_NewStringLen(js, text.data(), text.size());
+  const std::string valid = valid_utf8(text);
+  return JS_NewStringLen(js, valid.data(), valid.size());
 }
 inline JSValue to_js(JSContext* js, const std::string& text) {
   return to_js(js, std::string_view(text));

@@ -98,13 +98,23 @@ struct Js {
   operator JSContext*() const { return context; }
 };
 
+// Replaces each half of a surrogate pair by U+FFFD. QuickJS gives one as the three bytes that UTF-8
+// has no character for, ED A0 80 to ED BF BF; all else that it gives is UTF-8.
+inline void replace_surrogates(std::string& text) {
+  for (std::size_t at = text.find('\xED'); at != std::string::npos;
+       at = text.find('\xED', at + 3)) {
+    if (static_cast<std::uint8_t>(text[at + 1]) >= 0xA0) text.replace(at, 3, "\xEF\xBF\xBD");
+  }
+}
+
 // The text of a value, as valid UTF-8; "" and an exception if it has none.
 inline std::string text_of(JSContext* context, JSValueConst value) {
   std::size_t bytes = 0;
   const char* text = JS_ToCStringLen(context, &bytes, value);
   if (text == nullptr) return "";
-  std::string out = valid_utf8(std::string_view(text, bytes));
+  std::string out(text, bytes);
   JS_FreeCString(context, text);
+  replace_surrogates(out);
   return out;
 }
 

@@ -16,7 +16,7 @@ const relative = { "../d": "http://h/a/d", "?q": "http://h/a/b/c?q", "#f": "http
 function locations() {
   for (const [given, wanted] of Object.entries(urls)) equal(new URL(given).href, wanted, given);
   for (const [given, wanted] of Object.entries(relative)) equal(new URL(given, "http://h/a/b/c?x#y").href, wanted, given);
-  for (const bad of ["", "x", "http://", "http://a b/", "http://h:99999/", "http://[1::2::3]/", "http://1.2.3.4.5/", "http://ü/"]) {
+  for (const bad of ["", "x", "http://", "http://a b/", "http://h:99999/", "http://[1::2::3]/", "http://1.2.3.4.5/", "http://xn--ü/"]) {
     equal(URL.canParse(bad), false, bad);
   }
   const url = new URL("http://h/?a=1&b=2&a=3");
@@ -42,7 +42,7 @@ async function bytes() {
   equal(joined + decoder.decode(), text);
   equal(new TextDecoder().decode(new Uint8Array([0xff, 65])), "\ufffdA");
   await fails(() => new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array([0xff])), "TypeError");
-  await fails(() => new TextDecoder("latin1"), "RangeError");
+  await fails(() => new TextDecoder("utf-7"), "RangeError");
   equal(atob(btoa("abc")), "abc");
   equal(crypto.getRandomValues(new Uint8Array(16)).length, 16);
   holds(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(crypto.randomUUID()), "a UUID has its form");
@@ -84,7 +84,7 @@ async function signals() {
   controller.signal.onabort = () => seen.push(2);
   controller.abort("why");
   controller.abort("again");
-  equal([seen, controller.signal.reason], [[2, 1], "why"]);
+  equal([seen, controller.signal.reason], [[1, 2], "why"]);
   equal(AbortSignal.any([signal, controller.signal]).aborted, true);
   await fails(() => AbortSignal.abort().throwIfAborted(), "AbortError");
   const timeout = AbortSignal.timeout(5);

@@ -32,7 +32,13 @@ export default async function program({ words: [at] }) {
   equal(JSON.parse((await http.post(`${at}/json`, "b")).body).body, "b");
   equal(http.encodeUrl("a b/ü"), "a%20b%2F%C3%BC");
   await fails(() => fetch(`${at}/json`, { body: "x" }), "GET has no body");
-  await fails(() => fetch(`${at}/json`, { headers: { "a b": "c" } }), "QuireError: invalid-argument", "header");
+  await fails(() => fetch(`${at}/json`, { headers: { "a b": "c" } }), "TypeError", "is not the name of a header");
+  // A redirect of a request with a body comes to the script.
+  const moved = { method: "POST", body: "b" };
+  equal((await fetch(`${at}/moved`, { ...moved, redirect: "manual" })).headers.get("location"), "/json");
+  await fails(() => fetch(`${at}/moved`, { ...moved, redirect: "error" }), "TypeError", "redirects to /json");
+  equal((await (await fetch(`${at}/moved`, moved)).json()).method, "GET");
+  equal((await (await fetch(`${at}/moved?307`, moved)).json()).body, "b");
   await fails(() => fetch(`${at}/json`, { method: "POST", body: {} }), "body must be a string");
   await fails(() => fetch("http://127.0.0.1:1/"), "permission-denied");
   const exchange = Exchange.open("GET", `${at}/json`, [], 0);
