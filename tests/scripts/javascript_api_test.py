@@ -252,6 +252,8 @@ class JavaScript(unittest.TestCase):
                      "[Function: (anonymous)]", 'Map(1) { { a: 1 } => Set(1) { "x" } } Uint16Array(2) [ 1, 2 ]',
                      'ArrayBuffer { [bytes]: <01 ff>, byteLength: 2 }', '[String: "boxed"] Promise { 5 } WeakMap { <unknown> } { a: 1 }',
                      "<Revoked Proxy> {}", "TypeError: outer", "[cause]: Error: inner", "{ toString: [Function: toString] } and %s { toString: null }",
+                     'URL { href: "http://h/a?b" } URLSearchParams { a: "1", b: "2" } Headers { x: "y" } AbortSignal { aborted: true, reason: 7 } '
+                     'Response { status: 201, url: "", bodyUsed: false } Event { type: "e", isTrusted: false }',
                      "[ [ [ [ [ [Array] ] ] ] ]", "│ (index) │ a │ b   │", "│ 1       │ 2 │     │", "group\n  { in: ", "Assertion failed: one is not 2",
                      "default: 2", 'there is no count "none"', 'there is no timer "none"', "alive"]:
             self.assertIn(line, log)

@@ -82,7 +82,7 @@ useSignals((signal) => {
 export class AbortController {
   #signal = new AbortSignal(ours);
   static {
-    publish({ AbortController: this }, (value) => #signal in value);
+    publish({ AbortController: this }, (value) => #signal in value, ["signal"]);
   }
   get signal() {
     return this.#signal;
@@ -91,7 +91,7 @@ export class AbortController {
     abort(this.#signal, reason);
   }
 }
-publish({ AbortSignal });
+publish({ AbortSignal }, (value) => stateOf(value) !== undefined, ["aborted", "reason"]);
 
 // The promise of a call, whose work is dropped when `signal` is aborted.
 export function abortable(signal, begin) {

@@ -122,7 +122,7 @@ export class TextDecoder {
   #hasBegun = false;
   #goesOn = false;
   static {
-    publish({ TextDecoder: this }, (value) => #encoding in value);
+    publish({ TextDecoder: this }, (value) => #encoding in value, ["encoding", "fatal", "ignoreBOM"]);
   }
   constructor(label = "utf-8", options = undefined) {
     this.#encoding = encodingOf(`${label}`);

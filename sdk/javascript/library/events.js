@@ -337,6 +337,6 @@ export function reportError(error) {
   report(error);
 }
 
-publish({ Event, CustomEvent, ErrorEvent, PromiseRejectionEvent }, (value) => stateOf(value) !== undefined);
+publish({ Event, CustomEvent, ErrorEvent, PromiseRejectionEvent }, (value) => stateOf(value) !== undefined, ["type", "isTrusted"]);
 publish({ EventTarget }, (value) => value !== globalThis && targets.has(value));
 export const { addEventListener, removeEventListener, dispatchEvent } = EventTarget.prototype;

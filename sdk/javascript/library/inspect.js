@@ -1,6 +1,7 @@
 // How console shows a value: as code that could have made it, as far as that goes. No getter of the
 // value is called and no trap of a proxy, and nothing that it holds makes this throw.
 import native from "quire:native";
+import { shownAttributes } from "quire:library/interfaces.js";
 import { kindOf, stackOf, typedArrays } from "quire:library/value_kinds.js";
 
 const { promiseState, proxyTarget } = native.engine;
@@ -132,7 +133,17 @@ class Inspector {
     }
     if (/^Weak/.test(kind)) return `${kind} { <unknown> }`;
     if (/Iterator$|Generator$/.test(kind)) return listed(`Object [${kind}] {`, this.members(value), "}");
-    return listed(`${prefixOf(value, "Object")}{`, this.members(value), "}");
+    const attributes = shownAttributes(value);
+    const parts = attributes === undefined ? [] : this.attributes(value, attributes);
+    return listed(`${prefixOf(value, "Object")}{`, [...parts, ...this.members(value, 0, attributes)], "}");
+  }
+
+  // An object of the platform: its attributes, or the pairs that it lists.
+  attributes(object, names) {
+    const entries = member(object, "entries");
+    if (typeof entries !== "function") return names.map((name) => `${name}: ${this.show(object[name])}`);
+    const pairs = [...apply(entries, object, [])].slice(0, memberCountMax);
+    return pairs.map(([name, value]) => `${shownName(name)}: ${stringify(value)}`);
   }
 
   shownArray(array) {

@@ -19,15 +19,18 @@ export function dictionary(value, name) {
   throw new TypeError(`${name}: the options must be an object`);
 }
 
-const checks = [];
+const published = [];
 
 // Whether a value belongs to the platform and not to the script, so that it cannot be cloned.
-export const isPlatformObject = (value) => checks.some((isOne) => isOne(value));
+export const isPlatformObject = (value) => published.some(({ isOne }) => isOne(value));
+
+// The attributes by which console shows such an object; undefined: it is not one.
+export const shownAttributes = (value) => published.findLast(({ isOne }) => isOne(value))?.shown;
 
 // Gives classes the name that Object.prototype.toString shows, and members that can be listed. `isOne`
-// tells their objects apart.
-export function publish(classes, isOne) {
-  if (isOne !== undefined) checks.push(isOne);
+// tells their objects apart. `shown` are attributes without a side effect.
+export function publish(classes, isOne, shown = []) {
+  if (isOne !== undefined) published.push({ isOne, shown });
   for (const [name, type] of Object.entries(classes)) {
     for (const on of [type, type.prototype]) {
       for (const key of ownKeys(on)) {

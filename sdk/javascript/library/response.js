@@ -21,7 +21,7 @@ export class Response extends Message {
   #type = "default";
   #isRedirected = false;
   static {
-    publish({ Response: this }, (value) => #status in value);
+    publish({ Response: this }, (value) => #status in value, ["status", "url", "bodyUsed"]);
     receivedResponse = (head, url, read) => {
       const content = nullBodyStatuses.includes(head.status) ? null : new Content(read);
       const made = new Response(given, { status: head.status, headers: readOnlyHeaders(head.headers), content });

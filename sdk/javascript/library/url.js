@@ -150,4 +150,4 @@ export class URL {
     return written(this.#url);
   }
 }
-publish({ URL }, isUrl);
+publish({ URL }, isUrl, ["href"]);

@@ -25,6 +25,7 @@ export default function program() {
   let deep = null;
   for (let at = 0; at < 100000; at += 1) deep = [deep];
   console.log(deep);
+  console.log(new URL("http://h/a?b"), new URLSearchParams("a=1&b=2"), new Headers({ x: "y" }), AbortSignal.abort(7), new Response("r", { status: 201 }), new Event("e"));
   console.table([{ a: 1, b: "x" }, { a: 2 }]);
   console.groupCollapsed("group");
   console.dirxml({ in: "group" });
