@@ -1,5 +1,6 @@
 """`quire model add` against a hub that works, and one that does not."""
 import hashlib
+import json
 import resource
 import signal
 import threading
@@ -7,7 +8,7 @@ import time
 
 import harness
 import hub as hubs
-from harness import CHECKPOINT, LARGE, SHARDS, SMALL
+from harness import CHECKPOINT, LARGE, SHARDS, SMALL, UNREAD
 
 
 class Fetches(harness.HubTest):
@@ -86,10 +87,64 @@ class Fetches(harness.HubTest):
         self.assertEqual(self.quire("model", "remove", "seeing").returncode, 0)
         self.hub.forget()
         config = b'{"model_type": "gemma3", "architectures": ["Gemma3ForCausalLM"]}'
-        self.hub.add("user/folder", {"config.json": config, "model.safetensors": self.files[LARGE]})
+        self.hub.add("user/folder", {"config.json": config, "tokenizer.json": b"{}", "model.safetensors": self.files[LARGE]})
         self.assert_says(self.refused("hf:user/folder"), "config.json")
         self.assertEqual(self.hub.of("cdn"), [])
         self.assertEqual(list(self.models.iterdir()), [])
+
+    def test_a_file_of_weights_is_refused_by_its_beginning(self):
+        rest = bytes(8 << 20)
+        # The hub read no architecture, and gives no more than the beginning: the rest is not waited for.
+        self.hub.faults.cut_at, self.hub.faults.pause = 3 << 20, threading.Event()
+        self.addCleanup(self.hub.faults.pause.set)
+        self.hub.add("user/mamba", {LARGE: self.files[LARGE].replace(b"qwen2", b"mamba") + rest})
+        self.assert_says(self.refused("hf:user/mamba"), LARGE, 'general.architecture is "mamba"', "llama, qwen2 and qwen3")
+        self.hub.add("user/tiny", {UNREAD: self.files[UNREAD] + rest})
+        self.assert_says(self.refused("hf:user/tiny"), UNREAD, "IQ2_XXS", "Q4_K")
+        self.hub.add("user/part", {SHARDS[0]: self.files[SHARDS[0]].replace(b"qwen2", b"mamba") + rest,
+                                   SHARDS[1]: self.files[SHARDS[1]], SHARDS[2]: self.files[SHARDS[2]]})
+        self.assert_says(self.refused("hf:user/part"), 'general.architecture is "mamba"')
+        tiny = harness.SOURCE / "tests" / "golden" / "tiny_qwen2"
+        files = {each: (tiny / each).read_bytes() for each in CHECKPOINT}
+        head = b'{"x": {"dtype": "F8_E4M3", "shape": [8388608], "data_offsets": [0, 8388608]}}'
+        files["model.safetensors"] = len(head).to_bytes(8, "little") + head + rest
+        self.hub.add("user/folder", files)
+        self.assert_says(self.refused("hf:user/folder"), "model.safetensors", "F8_E4M3")
+        self.assertEqual(list(self.models.iterdir()), [])
+
+    def test_a_checkpoint_that_can_never_be_used_is_refused_before_its_weights(self):
+        tiny = harness.SOURCE / "tests" / "golden" / "tiny_qwen2"
+        files = {each: (tiny / each).read_bytes() for each in CHECKPOINT}
+        without = {path: data for path, data in files.items() if path != "tokenizer.json"}
+        self.hub.add("user/plain", {**without, "tokenizer.model": b"x"})
+        self.assert_says(self.refused("hf:user/plain"), "no tokenizer.json", "it has tokenizer.model")
+        for number, (config, *parts) in enumerate([
+                (b'{"architectures": ["Qwen2ForRewardModel"], "model_type": "qwen2"}', "Qwen2ForRewardModel", "Qwen2ForCausalLM"),
+                (b'{"architectures": ["XForCausalLM"], "model_type": "x"}', 'model_type is "x"', "qwen3 are supported"),
+                (b'{"architectures": ["LlamaForCausalLM"]}', "model_type"), (b"[]", "not a JSON object"),
+                (files["config.json"].replace(b"{", b'{"quantization_config": {"quant_method": "awq"},', 1), "awq", "GGUF")]):
+            self.hub.add(f"user/m{number}", {**files, "config.json": config})
+            self.assert_says(self.refused(f"hf:user/m{number}"), *parts)
+        self.assertEqual(self.hub.of("cdn"), [])
+        self.assertEqual(list(self.models.iterdir()), [])
+
+    def test_additional_chat_templates_come_with_a_checkpoint(self):
+        tiny = harness.SOURCE / "tests" / "golden" / "tiny_qwen2"
+        files = {each: (tiny / each).read_bytes() for each in CHECKPOINT}
+        files["chat_template.jinja"] = b"PLAIN {{ messages[0].content }}"
+        files["additional_chat_templates/tool_use.jinja"] = b"TOOLS {{ messages[0].content }}"
+        self.hub.add("user/tools", files)
+        self.add("hf:user/tools")
+        self.assert_stored("tools", {f"tools/{path}": data for path, data in files.items()})
+        # A copy of the folder has them too.
+        self.add(self.models / "tools", "--name", "copy")
+        self.assert_stored("copy", {f"copy/{path}": data for path, data in files.items()})
+        request = self.data / "request.json"
+        for tools, wanted in (([], "PLAIN hi"), ([{"type": "function", "function": {"name": "f"}}], "TOOLS hi")):
+            request.write_text(json.dumps({"messages": [{"role": "user", "content": "hi"}], **({"tools": tools} if tools else {})}))
+            for model in ("tools", "copy"):
+                done = self.quire("template", "--model", model, request)
+                self.assertEqual((done.returncode, done.stdout), (0, wanted + "\n"), done.stderr)
 
     def test_a_file_that_is_not_a_model_is_not_stored(self):
         self.hub.add("user/tiny", {SMALL: b"GGUF and no more"})
@@ -185,7 +240,7 @@ class Refusals(harness.HubTest):
         self.assertEqual(self.hub.of("cdn"), [])
 
     def test_a_text_with_other_bytes_is_refused_by_its_git_blob(self):
-        self.hub.add("user/folder", {"config.json": b"{}", "model.safetensors": self.files[LARGE]})
+        self.hub.add("user/folder", {"config.json": b"{}", "tokenizer.json": b"{}", "model.safetensors": self.files[LARGE]})
         self.hub.faults.text = b"[]"
         self.assert_says(self.refused("hf:user/folder"), "config.json came as the git blob ", hubs.git_blob(b"{}"))
         self.assertEqual(self.hub.of("cdn"), [])

@@ -16,6 +16,7 @@ BUILD = SOURCE / "build" / "release"  # main() sets what ctest gives.
 PATIENCE = 120
 LARGE = "tiny-F32.gguf"
 SMALL = "tiny-Q8_0.gguf"
+UNREAD = "tiny-IQ2_XXS.gguf"  # In a number format that is not read.
 SHARDS = [f"tiny-shards-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
 CHECKPOINT = ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]
 

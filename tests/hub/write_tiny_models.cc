@@ -1,5 +1,6 @@
 // Writes the tiny model as GGUF files for the tests of hubs, with a chat template so that it answers:
-// FOLDER/tiny-F32.gguf, tiny-Q8_0.gguf and the shards tiny-shards-0000N-of-00003.gguf.
+// FOLDER/tiny-F32.gguf, tiny-Q8_0.gguf and the shards tiny-shards-0000N-of-00003.gguf. The file
+// tiny-IQ2_XXS.gguf has a tensor in a number format that is not read.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -24,6 +25,14 @@ std::string tiny_chat(quire::inference::NumberFormat format) {
   return builder.build();
 }
 
+std::string with_unread_format() {
+  constexpr std::uint32_t kIq2Xxs = 16;  // GGML's id; 66 bytes hold 256 numbers.
+  quire::test::GgufBuilder builder =
+      quire::test::tiny_gguf_builder("tiny_qwen2", quire::inference::NumberFormat::F32);
+  builder.add_tensor("further.weight", {256}, kIq2Xxs, std::string(66, '\0'));
+  return builder.build();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -34,7 +43,8 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   using quire::inference::NumberFormat;
   const bool written = write_file(folder + "/tiny-F32.gguf", tiny_chat(NumberFormat::F32)) &&
-                       write_file(folder + "/tiny-Q8_0.gguf", tiny_chat(NumberFormat::Q8_0));
+                       write_file(folder + "/tiny-Q8_0.gguf", tiny_chat(NumberFormat::Q8_0)) &&
+                       write_file(folder + "/tiny-IQ2_XXS.gguf", with_unread_format());
   quire::test::write_tiny_shards(folder, "tiny-shards", "tiny_qwen2", {4, 4});
   return written ? 0 : 1;
 }

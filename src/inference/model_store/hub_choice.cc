@@ -8,6 +8,7 @@
 
 #include "base/readable.h"
 #include "base/utf8.h"
+#include "inference/model_store/fit_check.h"
 #include "inference/model_store/lower_case.h"
 #include "inference/weights/gguf_shards.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::size_t kListedCountMax = 30;
 constexpr std::size_t kFolderFileCountMax = 1024;
+constexpr std::uint32_t kShardCountMax = 1024;
+constexpr std::string_view kTemplateFolder = "additional_chat_templates/";
 
 // The files of a checkpoint in addition to its weights (TokenizerTexts of weights/model_files.h).
 constexpr std::array<std::string_view, 7> kFolderFiles = {"config.json",
@@ -56,11 +59,19 @@ struct GgufModel {
 };
 
 bool is_gguf_model(const HubFile& file) {
-  const std::string name = in_lower_case(last_part_of(file.path));
-  // Other files come as GGUF too: the part of a model that reads pictures, and a quantizer's
-  // statistics.
-  return name.ends_with(".gguf") && !name.starts_with("mmproj") &&
-         name.find("imatrix") == std::string::npos;
+  const std::string path = in_lower_case(file.path);
+  // Other files come as GGUF too: the part of a model that reads pictures, whose publishers put
+  // "mmproj" anywhere in its name, and a quantizer's statistics.
+  return path.ends_with(".gguf") && path.find("mmproj") == std::string::npos &&
+         last_part_of(path).find("imatrix") == std::string::npos;
+}
+
+// A text that belongs to a checkpoint.
+bool is_folder_text(const std::string& path) {
+  if (std::ranges::find(kFolderFiles, path) != kFolderFiles.end()) return true;
+  const bool is_template = path.starts_with(kTemplateFolder) && path.ends_with(".jinja");
+  return is_template && path.find_first_of("/\\", kTemplateFolder.size()) == std::string::npos &&
+         path[kTemplateFolder.size()] != '.' && printable(path) == path;
 }
 
 // By path. Shards are a model if they are all there.
@@ -152,6 +163,46 @@ Result<ChosenModel> choose_gguf(const ModelReference& reference,
                                         "; there are:" + listed(models));
 }
 
+// The content of a repository that is not a model here, for a message; empty: nothing known.
+std::string other_form_of(const std::vector<HubFile>& files) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kForms = {
+      {{"adapter_model.safetensors", "an adapter, which quire serve --adapter takes"},
+       {"pytorch_model.bin", "weights of PyTorch, which this build does not read"},
+       {"consolidated.safetensors",
+        "weights in Mistral's own form, which this build does not read"},
+       {"model.onnx", "an ONNX model, which this build does not read"},
+       {"model_index.json", "a pipeline of diffusers, which this build does not read"},
+       {".nemo", "a NeMo model, which this build does not read"}}};
+  for (const auto& [ending, what] : kForms) {
+    for (const HubFile& each : files) {
+      if (each.path.ends_with(ending)) {
+        return "; it holds " + printable(each.path) + ", " + std::string(what);
+      }
+    }
+  }
+  return {};
+}
+
+// The name of a shard says how many there are: all of them have to be in the repository.
+Result<void> check_shards(const std::string& where, const std::vector<HubFile>& weights) {
+  constexpr std::string_view kEnding = ".safetensors";
+  constexpr std::string_view kGgufEnding = ".gguf";  // Shards of both forms are numbered alike.
+  for (const HubFile& each : weights) {
+    if (!each.path.ends_with(kEnding)) continue;
+    const std::string stem = each.path.substr(0, each.path.size() - kEnding.size());
+    const std::optional<ShardName> shard = parse_shard_name(stem + std::string(kGgufEnding));
+    if (!shard) continue;
+    for (std::uint32_t number = 1; number <= std::min(shard->count, kShardCountMax); ++number) {
+      std::string wanted = shard->path_of(number);
+      wanted.replace(wanted.size() - kGgufEnding.size(), kGgufEnding.size(), kEnding);
+      if (std::ranges::find(weights, wanted, &HubFile::path) != weights.end()) continue;
+      return Error(ErrorCode::NotSupported,
+                   where + " has " + each.path + " and lacks " + wanted + " of the same weights");
+    }
+  }
+  return {};
+}
+
 // A checkpoint in the root of the repository.
 Result<ChosenModel> choose_folder(const ModelReference& reference,
                                   const std::vector<HubFile>& files) {
@@ -169,7 +220,7 @@ Result<ChosenModel> choose_folder(const ModelReference& reference,
                           each.path.find_first_of("/\\") == std::string::npos &&
                           printable(each.path) == each.path;
     if (is_shard) weights.push_back(each);
-    if (std::ranges::find(kFolderFiles, each.path) != kFolderFiles.end()) texts.push_back(each);
+    if (is_folder_text(each.path)) texts.push_back(each);
   }
   // open_model() takes the whole file if there are both.
   if (whole != nullptr) weights = {*whole};
@@ -178,11 +229,16 @@ Result<ChosenModel> choose_folder(const ModelReference& reference,
   std::ranges::sort(texts, {}, [](const HubFile& each) {
     return std::pair(each.path != "config.json", each.path);
   });
+  const std::string where = reference.repository + " at " + reference.revision;
   if (!has_weights || texts.empty() || texts.front().path != "config.json") {
     return Error(ErrorCode::NotSupported,
-                 reference.repository + " at " + reference.revision +
-                     " holds neither a GGUF file nor config.json with model.safetensors");
+                 where + " holds neither a GGUF file nor config.json with model.safetensors" +
+                     other_form_of(files));
   }
+  std::vector<std::string> names;
+  for (const HubFile& each : files) names.push_back(each.path);
+  TRY(check_tokenizer(where, names));
+  TRY(check_shards(where, weights));
   choice.files = std::move(texts);
   choice.files.insert(choice.files.end(), weights.begin(), weights.end());
   if (choice.files.size() > kFolderFileCountMax) {

@@ -1,11 +1,13 @@
 #pragma once
 // Chooses the files of a repository that are the model of a reference.
 //
-// A GGUF file is chosen by its quantization, which is a word of its path in any case: Q4_K_M in
-// model-Q4_K_M.gguf, model.q4_k_m.gguf and Q4_K_M/model-00001-of-00002.gguf, and not in
+// A GGUF file is chosen by its quantization, which is a word of its path in any case. Q4_K_M is one
+// of model-Q4_K_M.gguf, model.q4_k_m.gguf and Q4_K_M/model-00001-of-00002.gguf. It is not one of
 // model-Q4_K_M_L.gguf. Without one, Q4_K_M is chosen, else the only GGUF model that there is. A
-// repository without GGUF files is a checkpoint: config.json, texts of the tokenizer and
-// safetensors.
+// GGUF file with "mmproj" in its path is not a model.
+//
+// A repository without GGUF files is a checkpoint. It has config.json, texts of the tokenizer, chat
+// templates and safetensors.
 //
 // Thread   any; no state.
 // Errors   NotFound lists the models that there are, with sizes; InvalidArgument if several fit;
@@ -30,8 +32,8 @@ struct ChosenModel {
   std::vector<HubFile> files;  // Of shards in their order; of a folder with config.json first.
 
   std::uint64_t bytes() const;
-  // The name of a file in the folder of a model that is called `model_name`; empty if it is one
-  // file.
+  // The name of a file in the folder of a model that is called `model_name`, where additional chat
+  // templates have a folder of their own; empty if it is one file.
   std::string stored_name(std::size_t index, const std::string& model_name) const;
 };
 

@@ -32,6 +32,13 @@ TEST(HubChoice, TakesTheDefaultQuantizationOrTheOnlyModel) {
             "m-Q4_K_M.gguf");
   EXPECT_EQ(chosen("hf:a/b", {"m.Q4_1.gguf", "mmproj-m-f16.gguf", "m.imatrix.gguf"}),
             "m.Q4_1.gguf");
+  // Publishers put the word for the part that reads pictures anywhere in its path.
+  for (const char* part : {"m.mmproj-Q8_0.gguf", "m-MMPROJ-f16.gguf", "mmproj/m-F16.gguf"}) {
+    EXPECT_EQ(chosen("hf:a/b", {"m-Q8_0.gguf", part}), "m-Q8_0.gguf");
+    EXPECT_EQ(chosen("hf:a/b:Q8_0", {"m-Q8_0.gguf", part}), "m-Q8_0.gguf");
+  }
+  expect_error(chosen("hf:a/b:F16", {"m-Q8_0.gguf", "m-mmproj-F16.gguf"}),
+               {"the quantization F16; there are:", "m-Q8_0.gguf"});
   expect_error(chosen("hf:a/b", {"m-Q8_0.gguf", "m-Q4_0.gguf"}),
                {"fits 2 models", "hf:a/b:QUANT", "m-Q4_0.gguf  1.0 MiB", "m-Q8_0.gguf  1.0 MiB"});
 }
@@ -78,21 +85,49 @@ TEST(HubChoice, ARepositoryWithoutGgufIsACheckpoint) {
   EXPECT_EQ(chosen("hf:a/B", {"README.md", "model.safetensors", "tokenizer.json", "x/config.json",
                               "config.json"}),
             "config.json, tokenizer.json, model.safetensors");
-  EXPECT_EQ(chosen("hf:a/B", {"config.json", "model-00001-of-00002.safetensors",
+  EXPECT_EQ(chosen("hf:a/B", {"config.json", "model-00001-of-00002.safetensors", "tokenizer.json",
                               "model-00002-of-00002.safetensors", "model.safetensors.index.json"}),
-            "config.json, model-00001-of-00002.safetensors, model-00002-of-00002.safetensors, "
-            "model.safetensors.index.json");
-  const ChosenModel model = choose_model(ModelReference::parse("hf:a/B.C").value(),
-                                         files_named({"config.json", "model.safetensors"}))
-                                .value();
+            "config.json, tokenizer.json, model-00001-of-00002.safetensors, "
+            "model-00002-of-00002.safetensors, model.safetensors.index.json");
+  const ChosenModel model =
+      choose_model(ModelReference::parse("hf:a/B.C").value(),
+                   files_named({"config.json", "model.safetensors", "tokenizer.json"}))
+          .value();
   EXPECT_EQ(model.form, ModelForm::Folder);
   EXPECT_EQ(model.name, "b.c");
   EXPECT_EQ(model.stored_name(0, "mine"), "config.json");
   expect_error(chosen("hf:a/b", {"README.md", "pytorch_model.bin", "config.json"}),
-               {"neither a GGUF file nor"});
+               {"neither a GGUF file nor", "it holds pytorch_model.bin, weights of PyTorch"});
+  expect_error(chosen("hf:a/b", {"adapter_config.json", "adapter_model.safetensors"}),
+               {"neither a GGUF file nor", "adapter_model.safetensors, an adapter"});
   expect_error(chosen("hf:a/b:Q4_0", {"config.json", "model.safetensors"}),
                {"no GGUF file in a/b"});
   expect_error(chosen("hf:a/b", {}), {"neither a GGUF file nor"});
+}
+
+TEST(HubChoice, ACheckpointWithoutATokenizerThatIsReadIsRefused) {
+  expect_error(chosen("hf:a/b", {"config.json", "model.safetensors", "tokenizer_config.json"}),
+               {"a/b at main has no tokenizer.json, by which this build reads texts"});
+  expect_error(
+      chosen("hf:a/b", {"config.json", "model.safetensors", "tokenizer.model", "vocab.json"}),
+      {"has no tokenizer.json", "it has tokenizer.model, vocab.json", "save_pretrained"});
+}
+
+TEST(HubChoice, ACheckpointThatLacksAShardIsRefused) {
+  expect_error(
+      chosen("hf:a/b", {"config.json", "tokenizer.json", "model.safetensors.index.json",
+                        "model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors"}),
+      {"lacks model-00002-of-00003.safetensors"});
+}
+
+TEST(HubChoice, AdditionalChatTemplatesBelongToACheckpoint) {
+  EXPECT_EQ(
+      chosen("hf:a/b", {"additional_chat_templates/tool_use.jinja", "chat_template.jinja",
+                        "additional_chat_templates/x/y.jinja", "additional_chat_templates/.jinja",
+                        "additional_chat_templates/a.txt", "templates/tool_use.jinja",
+                        "config.json", "model.safetensors", "tokenizer.json"}),
+      "config.json, additional_chat_templates/tool_use.jinja, chat_template.jinja, tokenizer.json, "
+      "model.safetensors");
 }
 
 }  // namespace

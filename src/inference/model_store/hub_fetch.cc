@@ -88,8 +88,10 @@ Error FileFetch::kept(Error error, const PartFile& part) const {
 }
 
 Result<void> FileFetch::receive_all(PartFile& part) {
-  const HubClient::Received received = [this](std::int64_t bytes) {
-    return watched_.advance(static_cast<std::uint64_t>(bytes));
+  const HubClient::Received received = [&](std::int64_t bytes) -> Result<void> {
+    TRY(watched_.advance(static_cast<std::uint64_t>(bytes)));
+    if (options_.on_part) TRY(options_.on_part(file_, part_path_, part.bytes()));
+    return {};
   };
   int silent_count = 0;
   while (part.bytes() < file_.bytes) {

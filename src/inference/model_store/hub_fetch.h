@@ -29,6 +29,10 @@ struct HubFetchOptions {
   // Called when a file has come whole, with its path on the disk: an error ends the work. It sees
   // config.json before gigabytes follow.
   std::function<Result<void>(const HubFile& file, const std::string& path)> on_whole;
+  // Called while a file comes, with the path of its part and the bytes that are there: an error
+  // ends the work.
+  std::function<Result<void>(const HubFile& file, const std::string& path, std::uint64_t bytes)>
+      on_part;
 };
 
 // The path of a whole file, and the SHA-256 that was computed of its bytes.

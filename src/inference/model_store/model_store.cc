@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "inference/model_store/download.h"
+#include "inference/model_store/fit_check.h"
 #include "inference/model_store/hub_choice.h"
 #include "inference/model_store/known_models.h"
 #include "inference/model_store/part_files.h"
@@ -78,6 +79,7 @@ Result<void> copy_files(const std::vector<SourceFile>& sources, const fs::path& 
   if (!is_one_file(sources)) TRY(make_folder(to));
   for (const SourceFile& source : sources) {
     const std::string target = file_in(to, source.name).string();
+    TRY(make_parent(target));
     TRY(store_file(target, [&](int descriptor) {
       return for_each_chunk(source.path, watched, [&](std::span<const std::byte> bytes) {
         return write_all(descriptor, bytes, target);
@@ -154,6 +156,13 @@ Result<std::string> make_record(const fs::path& model, const std::string& stored
     record += "  " + (file.empty() ? stored_name : stored_name + "/" + file) + "\n";
   }
   return record;
+}
+
+// A GGUF file has its tokenizer in itself.
+Result<void> check_has_tokenizer(const fs::path& path) {
+  std::error_code code;
+  if (!fs::exists(path / "config.json", code)) return {};
+  return check_tokenizer(path.string(), TRY(files_of(path)));
 }
 
 // The last part of a path or URL, without query and ending, as a model's name.
@@ -272,6 +281,7 @@ Result<std::string> ModelStore::fetch(const std::string& source, const std::stri
   // Shards are found by name, which a symbolic link may have and its target not.
   const fs::path absolute = fs::absolute(path, code).lexically_normal();
   TRY(open_model(absolute.string()));  // Before gigabytes are copied.
+  TRY(check_has_tokenizer(absolute));
   const std::vector<SourceFile> sources = TRY(source_files(absolute, name));
   if (options.mode == AddMode::Copy) {
     TRY(copy_files(sources, target, options.progress));
@@ -300,6 +310,7 @@ Result<void> ModelStore::check_free(const std::string& name) const {
 Result<StoredModel> ModelStore::keep(const std::string& path, const std::string& name,
                                      const WorkFolder& work, const Digests& digests) const {
   TRY(open_model(path_to_open(path)));
+  TRY(check_has_tokenizer(path));
   std::error_code code;
   const bool is_folder = fs::is_directory(path, code);
   const std::string stored_name = is_folder ? name : name + ".gguf";

@@ -1,13 +1,14 @@
 // ModelStore::add for a model of a hub.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "inference/model_store/fit_check.h"
 #include "inference/model_store/known_models.h"
 #include "inference/model_store/model_store.h"
 #include "inference/weights/gguf_model.h"
-#include "inference/weights/model_config.h"
 
 namespace quire::inference {
 namespace {
@@ -27,24 +28,13 @@ Result<void> check_architecture(const HubRevision& revision, const ChosenModel& 
                                             "; llama, qwen2 and qwen3 are supported");
 }
 
-// config.json comes first, and says whether the weights would be of use.
-Result<void> check_config(const HubFile& file, const std::string& path, const std::string& name) {
-  if (file.path != "config.json") return {};
-  ConfigTexts texts;
-  texts.config = TRY(read_file(path, kConfigBytesMax));
-  texts.folder = name;
-  Result<ModelSpec> spec = parse_model_config(texts);
-  // Any other mistake may be one of this look alone, which lacks the weights.
-  if (spec.ok() || spec.error().code() != ErrorCode::NotSupported) return {};
-  return std::move(spec).take_error();
-}
-
 // The files under the names that they have in a model's folder; the path of the model.
 Result<std::string> assemble(const ChosenModel& model, const std::vector<FetchedFile>& fetched,
                              const std::string& name, const std::string& target) {
   if (model.form != ModelForm::OneFile) TRY(make_folder(target));
   for (std::size_t i = 0; i < fetched.size(); ++i) {
     const fs::path to = file_in(target, model.stored_name(i, name));
+    TRY(make_parent(to));
     // Two files with the same bytes have come once.
     const bool is_wanted_again =
         std::any_of(fetched.begin() + static_cast<std::ptrdiff_t>(i) + 1, fetched.end(),
@@ -110,12 +100,22 @@ Result<StoredModel> ModelStore::add_chosen(const HubClient& hub, const ModelRefe
     for (const HubFile& each : model.files) plan.bytes_here += parts.bytes_of_file(each.digest());
     options.on_plan(plan);
   }
+  std::map<std::string, WeightsCheck> checks;
   const HubFetchOptions fetch_options{
       .progress = options.progress,
       .pause = options.pause,
-      .on_whole = [&](const HubFile& file, const std::string& path) {
-        return check_config(file, path, name);
-      }};
+      // config.json comes first, and says whether the weights would be of use.
+      .on_whole = [&](const HubFile& file, const std::string& path) -> Result<void> {
+        if (file.path != "config.json") return {};
+        return check_config(TRY(read_file(path, kConfigBytesMax)), name);
+      },
+      .on_part =
+          [&](const HubFile& file, const std::string& path, std::uint64_t bytes) {
+            const bool is_shard = model.form != ModelForm::OneFile;
+            const auto [found, is_new] =
+                checks.try_emplace(file.path, printable(file.path), path, file.bytes, is_shard);
+            return found->second.see(bytes);
+          }};
   Result<std::vector<FetchedFile>> done =
       fetch_from_hub(hub, reference, model, parts, fetch_options);
   if (!done.ok()) {

@@ -16,6 +16,21 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t kChunkBytes = 4 << 20;
+constexpr const char* kTemplatesName = "additional_chat_templates";
+
+// The files NAME.jinja of a folder, which may be missing.
+Result<std::vector<std::string>> template_names(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code code;
+  if (!fs::is_directory(folder, code)) return names;
+  for (fs::directory_iterator each(folder, code), end; !code && each != end; each.increment(code)) {
+    std::error_code status;
+    const bool is_template = each->path().extension() == ".jinja" && each->is_regular_file(status);
+    if (is_template) names.push_back(each->path().filename().string());
+  }
+  if (code) return io_error("list " + folder.string(), code);
+  return names;
+}
 
 }  // namespace
 
@@ -45,6 +60,9 @@ Result<std::vector<std::string>> files_of(const fs::path& model) {
     if (each->is_regular_file(status)) files.push_back(each->path().filename().string());
   }
   if (code) return io_error("list " + model.string(), code);
+  for (const std::string& name : TRY(template_names(model / kTemplatesName))) {
+    files.push_back(std::string(kTemplatesName) + "/" + name);
+  }
   std::ranges::sort(files);
   return files;
 }
@@ -114,6 +132,13 @@ Result<void> make_folder(const fs::path& path) {
   std::error_code code;
   fs::create_directory(path, code);
   if (code) return io_error("make " + path.string(), code);
+  return {};
+}
+
+Result<void> make_parent(const fs::path& file) {
+  std::error_code code;
+  fs::create_directories(file.parent_path(), code);
+  if (code) return io_error("make " + file.parent_path().string(), code);
   return {};
 }
 

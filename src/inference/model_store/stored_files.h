@@ -37,8 +37,8 @@ class WorkFolder final {
   std::string path_;
 };
 
-// The files of a model, relative to its folder, ascending. A model that is one file has one, whose
-// name is empty.
+// The files of a model, relative to its folder, ascending: those in it, and the chat templates in
+// its folder additional_chat_templates. A model that is one file has one, whose name is empty.
 Result<std::vector<std::string>> files_of(const std::filesystem::path& model);
 std::filesystem::path file_in(const std::filesystem::path& model, const std::string& file);
 Result<std::uint64_t> bytes_of(const std::filesystem::path& model);
@@ -56,6 +56,8 @@ Result<void> store_file(const std::string& path,
                         const std::function<Result<void>(int descriptor)>& fill);
 
 Result<void> make_folder(const std::filesystem::path& path);  // Its parent exists; it does not.
+// The folder of a file, if it is missing.
+Result<void> make_parent(const std::filesystem::path& file);
 Result<void> link_to(const std::filesystem::path& to, const std::filesystem::path& at);
 Result<void> move_to(const std::filesystem::path& from, const std::filesystem::path& to);
 

@@ -34,6 +34,20 @@ constexpr std::uint32_t kKvHeadCountOfMistral = 8;
 constexpr std::uint32_t kSlidingWindow = 4096;
 constexpr std::uint32_t kMaxWindowLayers = 28;
 
+// A model of a known type may be another than one that goes on with a text: one that embeds,
+// judges or drafts (LlamaModel, Qwen2ForRewardModel, LlamaForCausalLMEagle3).
+Result<void> check_architectures(const JsonObject& config) {
+  const Json* given = config.find("architectures");
+  if (given == nullptr || !given->is_array() || given->empty()) return {};
+  const auto goes_on = [](const Json& each) {
+    return each.is_string() && each.get_ref<const std::string&>().ends_with("ForCausalLM");
+  };
+  if (std::ranges::any_of(*given, goes_on)) return {};
+  return not_supported(config, "architectures is " + printable(dump_json(*given)) +
+                                   "; LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM and "
+                                   "Qwen3ForCausalLM are supported");
+}
+
 Result<Family> read_family(const JsonObject& config) {
   const std::string type = TRY(config.text("model_type"));
   if (type == "llama") return Family::Llama;
@@ -286,6 +300,7 @@ Result<ModelSpec> parse_model_config(const ConfigTexts& texts) {
   ModelSpec spec;
   spec.name = std::filesystem::path(texts.folder).filename().string();
   const Family family = TRY(read_family(config));
+  TRY(check_architectures(config));
   spec.architecture = architecture_of(family);
   TRY(read_shape(config, family, texts.norm_width, spec));
   TRY(read_switches(config, family, spec));
