@@ -37,12 +37,14 @@ inline Task<> answer(serve::Request request, serve::Response response, Task<> ha
   if (outcome.ok()) co_return;
   const Error error = outcome.error();
   const std::uint32_t status = status_of(error);
-  const std::string json = error_json(error, request.id());
+  const std::string json =
+      error_json(shown_error(error, "the request " + request.id()), request.id());
   if (response.begun()) {
     const std::string event = "event: error\ndata: " + json + "\n\n";
     const Result<void> sent = co_await attempt(response.write(event));
     co_await fail(sent.ok() ? error : sent.error());
   }
+  if (is_internal(error)) co_await fail(error);
   // Clients of the interface look for the id of a request in a header of their own.
   serve::Headers headers{{"request-id", request.id()}};
   if (status == kAnthropicOverloaded) headers.push_back({"retry-after", "1"});

@@ -27,4 +27,16 @@ inline const ErrorRow& row_of(const Error& error) {
   }
 }
 
+inline bool is_internal(const Error& error) {
+  return row_of(error).status == row_of(ErrorKind::Internal).status;
+}
+
+// An error of the program and not of the request is for the operator's log. Before a response has
+// begun, the server responds to it. Within a response the client reads this, with the name `under`
+// which the log has more.
+inline Error shown_error(const Error& error, const std::string& under) {
+  if (!is_internal(error)) return error;
+  return {error.code, "internal error; the log of the server has more under " + under};
+}
+
 }  // namespace endpoints

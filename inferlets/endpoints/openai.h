@@ -29,16 +29,18 @@ inline std::string error_json(const Error& error) {
 
 // Runs `handling`, and writes the error in which it ends. If the response has begun, the error is
 // the last event of the stream.
-inline Task<> answer(serve::Response response, Task<> handling) {
+inline Task<> answer(serve::Request request, serve::Response response, Task<> handling) {
   const Result<void> outcome = co_await attempt(std::move(handling));
   if (outcome.ok()) co_return;
   const Error error = outcome.error();
   const std::uint32_t status = row_of(error).status;
   if (response.begun()) {
-    const std::string event = "data: " + error_json(error) + "\n\n";
+    const Error shown = shown_error(error, "the request " + request.id());
+    const std::string event = "data: " + error_json(shown) + "\n\n";
     const Result<void> sent = co_await attempt(response.write(event));
     co_await fail(sent.ok() ? error : sent.error());
   }
+  if (is_internal(error)) co_await fail(error);
   serve::Headers headers;
   if (status == 503) headers.push_back({"retry-after", "1"});
   if (status == 429) headers.push_back({"x-should-retry", "false"});  // A day is too long to wait.

@@ -201,7 +201,7 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
 }
 
 Task<> handle(serve::Request request, serve::Response response, ConversationOptions options) {
-  co_await answer(response, respond(request, response, options));
+  co_await answer(request, response, respond(request, response, options));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ Task<> respond(serve::Request request) {
 }
 
 Task<> handle(serve::Request request, serve::Response response) {
-  co_await answer(response, respond(request));
+  co_await answer(request, response, respond(request));
 }
 
 }  // namespace

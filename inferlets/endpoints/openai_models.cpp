@@ -77,7 +77,7 @@ Task<> handle(serve::Request request, serve::Response response) {
   if (request.header("anthropic-version")) {
     co_await anthropic::answer(request, response, std::move(handling));
   } else {
-    co_await openai::answer(response, std::move(handling));
+    co_await openai::answer(request, response, std::move(handling));
   }
 }
 

@@ -239,6 +239,12 @@ class ClientEvents : public EventOutput {
   std::optional<serve::EventStream> stream_;  // Once there is an event.
 };
 
+// The error as the client reads it. The log has the text of one that is not about the request.
+Error logged(const Error& error, const std::string& id) {
+  if (is_internal(error)) runtime::log(LogLevel::Failure, id + ": " + error.text());
+  return shown_error(error, "the response " + id);
+}
+
 Task<> in_foreground(Work work, serve::Response http) {
   const Model model = work.request.prompt.model;
   if (!work.request.is_stream) {
@@ -250,7 +256,8 @@ Task<> in_foreground(Work work, serve::Response http) {
   ResponseOutput output(model, work.head, &events);
   const Result<ResponseState> outcome = co_await attempt(carried_out(work, output));
   if (!outcome.ok() && http.begun()) {
-    co_await output.report("response.failed", {.status = "failed", .error = outcome.error()});
+    const ResponseState state{.status = "failed", .error = logged(outcome.error(), work.head.id)};
+    co_await output.report("response.failed", state);
   }
   if (http.begun()) co_await events.finish();
   if (!outcome.ok()) co_await fail(outcome.error());
@@ -289,7 +296,7 @@ Task<> end_early(Work& work, ResponseOutput& output, const Error& error) {
   if (now.value().status == "cancelled") {
     co_return co_await output.report("response.incomplete", {.status = "cancelled"});
   }
-  const ResponseState state{.status = "failed", .error = error};
+  const ResponseState state{.status = "failed", .error = logged(error, work.head.id)};
   work.entry = now.value();
   co_await keep(work, output, state);
   co_await output.report("response.failed", state);
@@ -486,7 +493,7 @@ Task<> respond(serve::Request http, serve::Response response, Options options) {
 }
 
 Task<> handle(serve::Request request, serve::Response response, Options options) {
-  co_await answer(response, respond(request, response, options));
+  co_await answer(request, response, respond(request, response, options));
 }
 
 }  // namespace

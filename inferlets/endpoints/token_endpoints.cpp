@@ -99,7 +99,7 @@ Task<> respond(serve::Request http, serve::Response response) {
 }
 
 Task<> handle(serve::Request request, serve::Response response) {
-  co_await answer(response, respond(request, response));
+  co_await answer(request, response, respond(request, response));
 }
 
 }  // namespace

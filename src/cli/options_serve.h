@@ -49,6 +49,11 @@ struct LogOptions {
   LogLevel level = LogLevel::Info;
 };
 
+struct EndpointBehavior {
+  bool repairs_prompts = false;  // The shipped ones for conversations do.
+  bool shows_errors = false;     // Clients read the errors in which programs end.
+};
+
 struct ServeOptions {
   EngineOptions engine;
   InstanceOptions instance;                 // What each instance may have, at most.
@@ -58,7 +63,7 @@ struct ServeOptions {
   std::vector<std::string> endpoints = {};  // "POST /x=program".
   bool is_watched = false;                  // Programs whose files change are made anew.
   bool has_shipped_endpoints = true;        // In addition, at other paths.
-  bool repairs_prompts = false;             // The shipped endpoints for conversations do.
+  EndpointBehavior endpoint_behavior = {};
   AllowedNames allowed = {};
   std::string keys_file = {};  // Empty: no keys.
   TlsPaths tls = {};

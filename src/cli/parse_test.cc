@@ -146,8 +146,13 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
   EXPECT_FALSE(parsed_as<ServeOptions>({"serve", "--no-endpoints"}).has_shipped_endpoints);
   EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).engine.misses, MissUse::Off);
   EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--explain-misses"}).engine.misses, MissUse::Tell);
-  EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--prompt-repair"}).repairs_prompts);
   EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--watch"}).is_watched);
+  const auto behavior_of = [](const char* flag) {
+    return parsed_as<ServeOptions>({"serve", flag}).endpoint_behavior;
+  };
+  EXPECT_TRUE(behavior_of("--prompt-repair").repairs_prompts);
+  EXPECT_TRUE(behavior_of("--show-errors").shows_errors);
+  EXPECT_FALSE(behavior_of("--prompt-repair").shows_errors);
   EXPECT_EQ(first_line_of_usage_error({"serve", "--adapter", "french=f@0.5"}),
             "--adapter \"french=f@0.5\": a scale is for quire chat and quire generate; programs "
             "choose theirs, as in context.use({\"french\", 0.5})");

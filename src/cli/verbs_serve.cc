@@ -201,6 +201,7 @@ Result<void> read_tenants(const Words& words, std::vector<TenantOptions>& tenant
 
 std::vector<Flag> endpoint_rows(ServeState& state) {
   ServeOptions& options = state.options;
+  EndpointBehavior& behavior = options.endpoint_behavior;
   return {
       {"PROGRAM", "", &options.programs,
        "Programs that clients may launch by name, which is that of the file without .wasm: "
@@ -226,13 +227,15 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
        "Leave out the endpoints of quire: /v1/models, /v1/chat/completions, /v1/completions, "
        "/v1/responses and /v1/embeddings of OpenAI, /v1/messages and /v1/messages/count_tokens of "
        "Anthropic, /tokenize, /detokenize and /apply-template"},
-      {"--prompt-repair", "", &options.repairs_prompts,
+      {"--prompt-repair", "", &behavior.repairs_prompts,
        "Let the endpoints for conversations move some lines of the system prompt to its end: those "
        "in which a number, a time, an id or a path changes from turn to turn. The cache then finds "
        "what follows them; needs a store"},
       {"--explain-misses", "", &state.tells_misses,
        "Report to programs why their tokens were not found in the cache, from pages of their own "
        "tenant alone; the endpoints of quire put it into the usage"},
+      {"--show-errors", "", &behavior.shows_errors,
+       "Let clients read the errors in which endpoints end, for development"},
       {"--allow-origin", "ORIGIN", &options.allowed.origins,
        "Let web pages of that origin use the endpoints (CORS), as https://example.com; * for all. "
        "May be given again"},
@@ -335,7 +338,7 @@ Examples:
 
 // Checks flags that depend on each other.
 Result<void> check_serve(const ServeOptions& options) {
-  if (options.repairs_prompts && options.engine.store_use == StoreUse::Off) {
+  if (options.endpoint_behavior.repairs_prompts && options.engine.store_use == StoreUse::Off) {
     return Error(ErrorCode::InvalidArgument,
                  "--prompt-repair keeps what it learns in the store: leave out --no-store");
   }

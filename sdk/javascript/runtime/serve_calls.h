@@ -93,7 +93,7 @@ inline Task<Value> request_json(JSContext* js, Asked self) {
 }
 // An exception to throw: the client gets the status, and the SDK writes the response.
 inline Value request_refuse(JSContext* js, Asked self, std::uint32_t status, std::string message) {
-  const Error error{ErrorCode::InvalidArgument, std::move(message)};
+  const Error error{serve::code_of_status(status), std::move(message)};
   self->exchange()->refusal = {status, error};
   Engine& engine = Engine::of(js);
   return engine.error_value(error, engine.stack_here());
@@ -133,7 +133,7 @@ inline JSValue response_json(JSContext* js, Answering self, std::uint32_t status
   return returned(js, self->json(status, text_of(js, text.get()), std::move(headers.headers)));
 }
 inline Task<> response_error(Answering self, std::uint32_t status, std::string message) {
-  return self->error(status, Error{ErrorCode::InvalidArgument, std::move(message)});
+  return self->error(status, std::move(message));
 }
 inline Result<Object<serve::EventStream>> response_events(Answering self, HeadersArgument headers) {
   return std::make_shared<serve::EventStream>(TRY(self->events(std::move(headers.headers))));

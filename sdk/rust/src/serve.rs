@@ -14,8 +14,9 @@
 //! ```
 //!
 //! `return Err(request.refuse(404, "no such model"))` ends the handler with a response that the SDK writes:
-//! `{"error": {"code", "message", "request_id"}}`. Any other error is logged, and is status 503 if it says that the
-//! server is full, 504 for a timeout, and else 500. If the client goes first, the server ends the program.
+//! `{"error": {"code", "message", "request_id"}}`. The code goes with the status. Any other error is the program's
+//! own: the operator reads it in the log, and the server responds 503 if it says that the server is full, 504 for a
+//! timeout, and else 500, "internal error". If the client goes first, the server ends the program.
 use crate::future::{nothing, to_bytes};
 use crate::host::{self, checked_empty, Record};
 use crate::http::{header_lines, header_of, read_header_lines, Header};
@@ -144,9 +145,9 @@ impl Request {
 
     /// An error with which the handler ends, and the client gets that status.
     pub fn refuse(&self, status: u32, message: &str) -> Error {
-        self.refuse_with(status, Error::invalid(message))
+        self.refuse_with(status, Error::new(code_of_status(status), message))
     }
-    /// The same with a code of its own.
+    /// The same with another code.
     pub fn refuse_with(&self, status: u32, error: Error) -> Error {
         *self.shared.refusal.borrow_mut() = Some((status, error.clone()));
         error
@@ -315,33 +316,32 @@ pub(crate) async fn finish(request: Request, outcome: Result<()>) -> Result<()> 
         return Ok(());
     };
     let refusal = request.shared.refusal.borrow().clone().filter(|(_, refused)| *refused == error);
-    if response.is_begun() {
-        return Err(error);
-    }
-    // A header that cannot be sent must not keep the error about it from the client.
+    let Some((status, _)) = refusal.filter(|_| !response.is_begun()) else {
+        return Err(error); // The server responds, if nothing has begun.
+    };
+    // A header that cannot be sent must not keep the refusal from the client.
     request
         .shared
         .added
         .borrow_mut()
         .retain(|each| header_lines(std::slice::from_ref(each)).is_ok());
-    let status = match &refusal {
-        Some((status, _)) => *status,
-        None => status_of(error.code),
-    };
     let retry = [("retry-after".to_string(), "1".to_string())];
-    response.error(status, &error, if status == 503 { &retry } else { &[] }).await?;
-    if refusal.is_some() {
-        Ok(())
-    } else {
-        Err(error)
-    }
+    response.error(status, &error, if status == 503 { &retry } else { &[] }).await
 }
 
-/// The status for an error that the program did not expect.
-fn status_of(code: ErrorCode) -> u32 {
-    match code {
-        ErrorCode::NoFreePage | ErrorCode::QuotaExceeded | ErrorCode::Unavailable => 503,
-        ErrorCode::Timeout => 504,
-        _ => 500,
+/// The code that goes with the status of an error; the table of the C++ SDK.
+fn code_of_status(status: u32) -> ErrorCode {
+    match status {
+        401 | 403 => ErrorCode::PermissionDenied,
+        404 | 410 => ErrorCode::NotFound,
+        405 | 415 | 501 => ErrorCode::NotSupported,
+        408 | 504 => ErrorCode::Timeout,
+        409 => ErrorCode::AlreadyExists,
+        413 => ErrorCode::TooLarge,
+        416 => ErrorCode::OutOfRange,
+        429 => ErrorCode::QuotaExceeded,
+        502 | 503 => ErrorCode::Unavailable,
+        0..=499 => ErrorCode::InvalidArgument,
+        _ => ErrorCode::Internal,
     }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "application/server/endpoint_failure.h"
 #include "application/server/error_forms.h"
 #include "base/check.h"
 #include "base/utf8.h"
@@ -28,34 +29,6 @@ HttpAnswer refusal_of(const RequestName& request, const Error& error,
     default:
       return refusal_for(request, 500, error.code(), message);
   }
-}
-
-// The answer for a program that ended without a response. The operator's log has the rest.
-HttpAnswer answer_for(const service::End& end) {
-  std::string why = "the program of this endpoint ended without a response";
-  std::uint32_t status = 500;
-  ErrorCode code = ErrorCode::Internal;
-  switch (end.kind) {
-    case service::EndKind::Finished:
-      if (end.exit_code != 0) why += " (exit code " + std::to_string(end.exit_code) + ")";
-      break;
-    case service::EndKind::Trapped:
-      why = "the program of this endpoint trapped";
-      break;
-    case service::EndKind::LimitExceeded:
-      why = "the program of this endpoint exceeded a limit: " + end.limit;
-      code = ErrorCode::QuotaExceeded;
-      break;
-    case service::EndKind::NotStarted:
-      why = "the program of this endpoint could not be started";
-      break;
-    case service::EndKind::Killed:
-      why = "the program of this endpoint was stopped: " + end.message;
-      status = 503;
-      code = ErrorCode::Unavailable;
-      break;
-  }
-  return HttpRouter::refusal(status, code, why);
 }
 
 }  // namespace
@@ -436,7 +409,7 @@ void EndpointDesk::hear(Exchange& exchange, const service::Ended& said) {
     outlet_.push(exchange.caller->peer, HttpResponseEnd{false});
     part(exchange, RequestOutcome::Broken);
   } else if (exchange.caller != nullptr) {
-    HttpAnswer answer = answer_for(end);
+    HttpAnswer answer = failure_for({exchange.path, exchange.request_id}, end, parts_.shows_errors);
     exchange.status = answer.status;
     outlet_.push(exchange.caller->peer, std::move(answer));
     part(exchange, RequestOutcome::ServerError);

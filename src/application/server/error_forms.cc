@@ -56,4 +56,15 @@ HttpAnswer refusal_for(const RequestName& request, std::uint32_t status, ErrorCo
   return answer;
 }
 
+HttpAnswer failure_form(const RequestName& request, std::uint32_t status, ErrorCode code,
+                        const std::string& message, std::optional<std::uint64_t> retry_after_ms) {
+  HttpAnswer answer = refusal_for(request, status, code, message, retry_after_ms);
+  if (interface_at(request.target) != Interface::Own) return answer;
+  nlohmann::ordered_json error = {
+      {"code", error_code_name(code)}, {"message", message}, {"request_id", request.request_id}};
+  if (retry_after_ms) error["retry_after_ms"] = *retry_after_ms;
+  answer.body = dump_json(nlohmann::ordered_json{{"error", std::move(error)}}) + "\n";
+  return answer;
+}
+
 }  // namespace quire::server

@@ -20,5 +20,9 @@ struct RequestName {
 HttpAnswer refusal_for(const RequestName& request, std::uint32_t status, ErrorCode code,
                        const std::string& message,
                        std::optional<std::uint64_t> retry_after_ms = std::nullopt);
+// The same for a request that reached its endpoint: the server's own form has "request_id", too, as
+// the SDKs write it.
+HttpAnswer failure_form(const RequestName& request, std::uint32_t status, ErrorCode code,
+                        const std::string& message, std::optional<std::uint64_t> retry_after_ms);
 
 }  // namespace quire::server

@@ -33,6 +33,7 @@ struct GatewayParts {
   RandomSource& random;
   TellOperator tell;
   bool tells_requests = false;  // Also what has no text for people: the end of each request.
+  bool shows_errors = false;    // Clients read the errors in which endpoints end.
   std::function<std::uint64_t()> log_lines_dropped = {};  // Empty: the log drops none.
   ClientAdapters adapters = {};
 };

@@ -20,6 +20,7 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
                 .random = parts.random,
                 .tell = parts.tell,
                 .tells_requests = parts.tells_requests,
+                .shows_errors = parts.shows_errors,
                 .log_lines_dropped = parts.log_lines_dropped,
                 .adapters = parts.adapters},
                options.sockets, options.service) {

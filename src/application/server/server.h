@@ -45,6 +45,7 @@ struct ServerParts {
   RandomSource& random;
   TellOperator tell;
   bool tells_requests = false;  // As of GatewayParts.
+  bool shows_errors = false;    // The same.
   std::function<std::uint64_t()> log_lines_dropped = {};
   ClientAdapters adapters = {};
 };

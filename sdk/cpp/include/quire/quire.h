@@ -30,6 +30,7 @@
 #include "quire/runtime.h"
 #include "quire/sampling.h"
 #include "quire/serve.h"
+#include "quire/serve_status.h"
 #include "quire/share.h"
 #include "quire/stop.h"
 #include "quire/store.h"

@@ -19,10 +19,12 @@
 //   co_await events.finish();
 //
 // Errors   co_await request.refuse(404, "no such model") ends the handler with a response that the
-//          SDK writes: {"error": {"code", "message", "request_id"}}. An Error that the handler ends in
-//          is logged, and is status 503 if it says that the server is full, 504 for a timeout, and
-//          else 500. A handler with a form of errors of its own calls attempt() and responds itself.
-//          If the client goes first, the server ends the program: AfterClient::GoOn asks it not to.
+//          SDK writes: {"error": {"code", "message", "request_id"}}. The code goes with the status.
+//          Any other Error that the handler ends in is the program's own: the operator reads it in
+//          the log, and the server responds 503 if it says that the server is full, 504 for a
+//          timeout, and else 500, "internal error". A handler with a form of errors of its own calls
+//          attempt() and responds itself. If the client goes first, the server ends the program:
+//          AfterClient::GoOn asks it not to.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -42,6 +44,7 @@
 #include "quire/main.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
+#include "quire/serve_status.h"
 #include "quire/task.h"
 
 namespace quire::serve {
@@ -59,20 +62,6 @@ struct Event {
   std::string name = {};  // Empty: the client takes it for "message".
   std::string id = {};
 };
-
-// The status for an Error that the program did not expect.
-inline std::uint32_t status_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::NoFreePage:
-    case ErrorCode::QuotaExceeded:
-    case ErrorCode::Unavailable:
-      return 503;
-    case ErrorCode::Timeout:
-      return 504;
-    default:
-      return 500;
-  }
-}
 
 namespace detail {
 
@@ -216,6 +205,9 @@ class Response {
     return json(status, writer.str(), std::move(headers));
   }
   // In the form of the server's own errors.
+  Task<> error(std::uint32_t status, std::string message, Headers headers = {}) const {
+    return error(status, Error{code_of_status(status), std::move(message)}, std::move(headers));
+  }
   Task<> error(std::uint32_t status, const Error& error, Headers headers = {}) const {
     JsonWriter body;
     body.begin_object().key("error").begin_object();
@@ -360,10 +352,13 @@ class Request {
   }
 
   // co_await request.refuse(404, "no model x"): ends the handler, and the client gets that status.
-  auto refuse(std::uint32_t status, std::string message,
-              ErrorCode code = ErrorCode::InvalidArgument) const {
+  // The code is the one that goes with the status, or the one given.
+  auto refuse(std::uint32_t status, std::string message, ErrorCode code) const {
     exchange_->refusal = {status, Error{code, message}};
     return fail(code, std::move(message));
+  }
+  auto refuse(std::uint32_t status, std::string message) const {
+    return refuse(status, std::move(message), code_of_status(status));
   }
 
   Response response() const { return Response(exchange_); }
@@ -384,8 +379,7 @@ class Request {
       if (part.empty()) co_return all;
       if (part.size() > bytes_max - all.size()) {
         co_await request.refuse(413,
-                                "the body has more than " + std::to_string(bytes_max) + " bytes",
-                                ErrorCode::TooLarge);
+                                "the body has more than " + std::to_string(bytes_max) + " bytes");
       }
       all += part;
     }
@@ -401,7 +395,8 @@ class Request {
 
 namespace detail {
 
-// Runs the handler, and responds for it if it ended without a response.
+// Runs the handler, and responds for it if it refused the request. To any other error the server
+// responds, which also logs it.
 inline Task<> answer(Request request, Task<> handling) {
   const Result<void> outcome = co_await attempt(std::move(handling));
   const Response response = request.response();
@@ -413,17 +408,13 @@ inline Task<> answer(Request request, Task<> handling) {
   const std::optional<Exchange::Refusal>& refusal = request.exchange()->refusal;
   const bool is_refusal =
       refusal && refusal->error.code == error.code && refusal->error.message == error.message;
-  if (!response.begun()) {
-    // A header that cannot be sent must not keep the error about it from the client.
-    std::erase_if(request.exchange()->added,
-                  [](const Header& each) { return !quire::detail::header_lines({each}).ok(); });
-    const std::uint32_t status = is_refusal ? refusal->status : status_of(error.code);
-    Headers headers;
-    if (status == 503) headers.push_back({"retry-after", "1"});
-    co_await response.error(status, error, std::move(headers));
-    if (is_refusal) co_return;
-  }
-  co_await fail(error);
+  if (response.begun() || !is_refusal) co_await fail(error);
+  // A header that cannot be sent must not keep the refusal from the client.
+  std::erase_if(request.exchange()->added,
+                [](const Header& each) { return !quire::detail::header_lines({each}).ok(); });
+  Headers headers;
+  if (refusal->status == 503) headers.push_back({"retry-after", "1"});
+  co_await response.error(refusal->status, error, std::move(headers));
 }
 
 template <typename Options>

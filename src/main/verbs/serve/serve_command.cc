@@ -339,6 +339,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
        .random = random,
        .tell = tell,
        .tells_requests = !log.is_for_people(),
+       .shows_errors = options.endpoint_behavior.shows_errors,
        .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); },
        .adapters = {adapters_of(*machine), options.adapters_folder}},
       server_options(options, std::move(listen), sockets,
