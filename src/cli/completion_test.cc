@@ -20,6 +20,7 @@ TEST(Completion, KnowsVerbsAndTheirVerbs) {
   EXPECT_EQ(words_of({"model", "r"}), Words{"remove"});
   EXPECT_GT(words_of({""}).size(), 15u);
   EXPECT_EQ(words_of({"completion", ""}), (Words{"bash", "zsh", "fish"}));
+  EXPECT_EQ(words_of({"help", "gen"}), Words{"generate"});
   EXPECT_TRUE(words_of({}).empty());
 }
 

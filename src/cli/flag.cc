@@ -128,6 +128,8 @@ void Rows::add(const std::vector<Flag>& rows, Part part) {
 
 void Rows::add_choice(const char* name, const char* about, const std::vector<Flag>& rows) {
   CLI::Option_group* group = verb_->add_option_group(name, about);
+  group->set_help_flag();  // The verb has these.
+  group->set_help_all_flag();
   for (const Flag& each : rows) add_row(*group, each, Part::Verb);
   group->require_option(1);
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kEndless = 100'000;
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> lines_in(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -25,7 +25,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 // Without the "\" of a command that goes on.
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> words_in(const std::string& text) {
   std::vector<std::string> words;
   std::istringstream in(text);
   for (std::string word; in >> word;) {
@@ -39,7 +39,7 @@ bool is_one_word(const std::string& line) {
 }
 
 void expect_fits(const std::string& text, std::uint32_t columns) {
-  for (const std::string& line : lines_of(text)) {
+  for (const std::string& line : lines_in(text)) {
     EXPECT_TRUE(column_count(line) <= columns || is_one_word(line)) << columns << ": " << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;
   }
@@ -65,11 +65,11 @@ void for_each_help(const Check& check) {
 
 TEST(Help, OfEachVerbFitsATerminalOfAnyWidthAndBreaksNoWord) {
   for_each_help([](const CLI::App& verb, HelpScope scope) {
-    const std::vector<std::string> words = words_of(help_of(verb, scope, kEndless));
+    const std::vector<std::string> words = words_in(help_of(verb, scope, kEndless));
     for (const std::uint32_t columns : {60u, 80u, 120u, 200u}) {
       const std::string text = help_of(verb, scope, columns);
       expect_fits(text, columns);
-      EXPECT_EQ(words_of(text), words) << columns;
+      EXPECT_EQ(words_in(text), words) << columns;
     }
   });
 }
@@ -78,13 +78,13 @@ TEST(Help, HasNoNotationOfTheParser) {
   const std::regex notation(
       "UINT|FLOAT|TEXT:|REQUIRED|Excludes|Needs:|Env:|Positionals|OPTION|Subcommand| in \\[");
   for_each_help([&](const CLI::App& verb, HelpScope scope) {
-    for (const std::string& line : lines_of(help_of(verb, scope, 80))) {
+    for (const std::string& line : lines_in(help_of(verb, scope, 80))) {
       if (line.starts_with("Usage: ")) continue;  // "[OPTIONS]".
       EXPECT_FALSE(std::regex_search(line, notation)) << line;
     }
   });
   for (const ManualPage& page : manual_pages()) {
-    for (const std::string& line : lines_of(page.text)) {
+    for (const std::string& line : lines_in(page.text)) {
       if (line.starts_with(".SH ") || line.find("[OPTIONS]") != std::string::npos) continue;
       EXPECT_FALSE(std::regex_search(line, notation)) << page.file << ": " << line;
     }

@@ -7,7 +7,7 @@
 namespace quire::cli {
 namespace {
 
-std::string lines_of(std::string_view text, std::uint32_t width, std::uint32_t indent = 0) {
+std::string broken(std::string_view text, std::uint32_t width, std::uint32_t indent = 0) {
   return wrapped(text, {.width = width, .indent = indent});
 }
 
@@ -16,34 +16,33 @@ std::string markdown(std::string_view text, std::uint32_t width) {
 }
 
 TEST(WordWrap, BreaksBetweenWordsAndHangsWhatFollows) {
-  EXPECT_EQ(lines_of("one two three four", 10), "one two\nthree four");
-  EXPECT_EQ(lines_of("one two three four", 10, 2), "one two\n  three\n  four");
-  EXPECT_EQ(lines_of("exactly10c  next", 10), "exactly10c\nnext");
-  EXPECT_EQ(lines_of("a  b\n\nc", 10), "a  b\n\nc");
-  EXPECT_EQ(lines_of("no terminal, no breaks, however long", 0),
+  EXPECT_EQ(broken("one two three four", 10), "one two\nthree four");
+  EXPECT_EQ(broken("one two three four", 10, 2), "one two\n  three\n  four");
+  EXPECT_EQ(broken("exactly10c  next", 10), "exactly10c\nnext");
+  EXPECT_EQ(broken("a  b\n\nc", 10), "a  b\n\nc");
+  EXPECT_EQ(broken("no terminal, no breaks, however long", 0),
             "no terminal, no breaks, however long");
   EXPECT_EQ(wrapped("first words here", {.width = 16, .indent = 7, .column = 7}),
             "first\n       words\n       here");
 }
 
 TEST(WordWrap, AWordThatIsLongerThanALineStandsAloneAndWhole) {
-  EXPECT_EQ(lines_of("see https://example.com/a/b/c now", 12),
-            "see\nhttps://example.com/a/b/c now");
-  EXPECT_EQ(lines_of("see 12345678901 x", 12, 4), "see\n 12345678901\n    x");
+  EXPECT_EQ(broken("see https://example.com/a/b/c now", 12), "see\nhttps://example.com/a/b/c now");
+  EXPECT_EQ(broken("see 12345678901 x", 12, 4), "see\n 12345678901\n    x");
 }
 
 TEST(WordWrap, ALineWithColumnsOfItsOwnIsLeftAsItIs) {
-  EXPECT_EQ(lines_of("a word\n    int main() { return 0; }\nand more words", 10),
+  EXPECT_EQ(broken("a word\n    int main() { return 0; }\nand more words", 10),
             "a word\n    int main() { return 0; }\nand more\nwords");
 }
 
 TEST(WordWrap, WideCharactersCountTwiceAndLinesMayBreakBesideThem) {
-  EXPECT_EQ(lines_of("日本語の文章です。はい", 10), "日本語の文\n章です。は\nい");
+  EXPECT_EQ(broken("日本語の文章です。はい", 10), "日本語の文\n章です。は\nい");
   // No line begins with the full stop.
-  EXPECT_EQ(lines_of("日本語の文。章", 10), "日本語の\n文。章");
-  EXPECT_EQ(lines_of("한국어 단어는 온전하다", 12), "한국어\n단어는\n온전하다");
-  EXPECT_EQ(lines_of("abcd 🦊🦊🦊", 9), "abcd 🦊🦊\n🦊");
-  EXPECT_EQ(lines_of("abcdefg 👩‍💻 x", 10), "abcdefg\n👩‍💻 x");
+  EXPECT_EQ(broken("日本語の文。章", 10), "日本語の\n文。章");
+  EXPECT_EQ(broken("한국어 단어는 온전하다", 12), "한국어\n단어는\n온전하다");
+  EXPECT_EQ(broken("abcd 🦊🦊🦊", 9), "abcd 🦊🦊\n🦊");
+  EXPECT_EQ(broken("abcdefg 👩‍💻 x", 10), "abcdefg\n👩‍💻 x");
 }
 
 TEST(WordWrap, CodeAndTablesAreLeftAsTheyAreAndItemsHang) {
