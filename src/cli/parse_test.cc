@@ -264,9 +264,6 @@ TEST(Parse, TenantsHaveSharesVariablesAndGrants) {
             "(partial_frame_bytes_total_max)");
   EXPECT_EQ(error("7=frames:-1"),
             "--tenant: \"frames:-1\" has no count of bytes, as in frames:32MiB");
-  EXPECT_EQ(error("7=env:"), "--tenant: \"env:\" names no variable; write env:API_KEY");
-  EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--tenant", "7=env:ONE,env:OTHER"}).tenants.front(),
-            (TenantOptions{.tenant = 7, .env = {"ONE", "OTHER"}}));
   EXPECT_EQ(error("7=allow-http:"),
             "--tenant: \"allow-http:\" names no host, as in allow-http:api.example.com");
   EXPECT_EQ(
@@ -284,6 +281,13 @@ std::uint64_t limit_of(const std::vector<InstanceLimitValue>& limits, const std:
   }
   ADD_FAILURE() << name;
   return 0;
+}
+
+TEST(Parse, ATenantsProgramsGetVariablesByTheirNames) {
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--tenant", "7=env:ONE,env:OTHER"}).tenants.front(),
+            (TenantOptions{.tenant = 7, .env = {"ONE", "OTHER"}}));
+  EXPECT_EQ(first_line_of_usage_error({"serve", "--tenant", "7=env:"}),
+            "--tenant: \"env:\" names no variable; write env:API_KEY");
 }
 
 TEST(Parse, LimitsAreSetByNameForAllAndForATenant) {
