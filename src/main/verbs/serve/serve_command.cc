@@ -297,6 +297,7 @@ void serve_until_asked(const cli::ServeOptions& options, server::Server& server,
   notice.ready(
       [&server, pulse = server::EnginePulse()]() mutable { return server.is_live(pulse); });
   loop.run();
+  tell({"stopped", Severity::Info, ""});
 }
 
 Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watches& watches) {
@@ -357,7 +358,6 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
     watches.writer.flush();  // So that the log has what preceded the address.
     print_ready(options, url, machine->control().models(), programs.named(), rules, tell);
   });
-  tell({"stopped", Severity::Info, ""});
   return cli::number(cli::ExitCode::Ok);
 }
 
