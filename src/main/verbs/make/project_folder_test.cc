@@ -73,7 +73,7 @@ TEST_F(ProjectFolder, NamesWhatItFoundAndHowToNameOneIfItIsAmbiguous) {
 }
 
 TEST_F(ProjectFolder, IsOneProgramOfAServerUnlessItHoldsModules) {
-  const std::string project = folder_with("project", {"main.js", "other.js"});
+  const std::string project = folder_with("project", {"main.js", "other.js", "project.wasm"});
   const std::string mixed = folder_with("mixed", {"main.js", "built.wasm"});
   EXPECT_TRUE(SourceModules::has_source({project}));
   SourceModules modules(root_ / "no-such-folder");

@@ -1,6 +1,8 @@
 #include "main/verbs/make/source_modules.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "base/guest_name.h"
 #include "base/utf8.h"
@@ -28,10 +30,21 @@ std::vector<std::string> sources_in(const std::string& folder) {
   return sources;
 }
 
-// A project that is not Cargo's may hold modules, such as its own. Then all that it holds is meant.
+// Whether the folder of a project holds another module than its own, which `quire build` puts there.
+bool has_other_modules(const std::string& project) {
+  const std::string own = program_name_of(project) + ".wasm";
+  std::error_code failed;
+  for (const auto& each : std::filesystem::directory_iterator(project, failed)) {
+    const std::filesystem::path& path = each.path();
+    if (path.extension() == ".wasm" && path.filename() != own) return true;
+  }
+  return false;
+}
+
+// A project that is not Cargo's may hold further modules. Then all that it holds is meant.
 bool is_folder_of_programs(const std::string& path) {
   if (!is_folder(path) || is_cargo_project(path)) return false;
-  return !is_project_folder(path) || has_modules(path);
+  return !is_project_folder(path) || has_other_modules(path);
 }
 
 bool is_source(const std::string& path) {
