@@ -45,6 +45,18 @@ Result<std::string> number_text(const std::string& name, const OrderedJson& decl
   return dump_json(*found);
 }
 
+Result<std::vector<std::string>> choices_of(const std::string& name, const OrderedJson& declared) {
+  std::vector<std::string> choices;
+  const auto found = declared.find("enum");
+  if (found == declared.end()) return choices;
+  const auto is_text = [](const OrderedJson& each) { return each.is_string(); };
+  if (!found->is_array() || !std::ranges::all_of(*found, is_text)) {
+    return wrong("the option " + in_quotes(name) + " has an enum that is not a list of texts");
+  }
+  for (const OrderedJson& each : *found) choices.push_back(each.get<std::string>());
+  return choices;
+}
+
 Result<DeclaredOption> parse_option(const std::string& name, const OrderedJson& declared) {
   if (!declared.is_object()) return wrong("the option " + in_quotes(name) + " is not an object");
   DeclaredOption option;
@@ -52,6 +64,7 @@ Result<DeclaredOption> parse_option(const std::string& name, const OrderedJson& 
   option.kind = TRY(kind_of(name, declared));
   option.minimum = TRY(number_text(name, declared, "minimum"));
   option.maximum = TRY(number_text(name, declared, "maximum"));
+  option.choices = TRY(choices_of(name, declared));
   if (const auto meaning = declared.find("description");
       meaning != declared.end() && meaning->is_string()) {
     option.meaning = meaning->get<std::string>();
@@ -104,6 +117,7 @@ std::string facts_of(const DeclaredOption& option) {
   if (option.is_required) facts.push_back("required");
   if (option.kind == OptionKind::Texts) facts.push_back("may be repeated");
   if (option.takes_words) facts.push_back("or words without an option");
+  if (!option.choices.empty()) facts.push_back("one of " + printable(listed_choices(option)));
   if (is_telling(option.minimum) || is_telling(option.maximum)) {
     facts.push_back(option.minimum + " to " + option.maximum);
   }
@@ -114,6 +128,12 @@ std::string facts_of(const DeclaredOption& option) {
 }
 
 }  // namespace
+
+std::string listed_choices(const DeclaredOption& option) {
+  std::string text;
+  for (const std::string& each : option.choices) text += (text.empty() ? "" : ", ") + each;
+  return text;
+}
 
 Result<DeclaredOptions> parse_declared_options(std::string_view json) {
   const OrderedJson schema = TRY(parse_ordered_json(json, std::string(kOptionsSection)));

@@ -25,6 +25,7 @@ struct DeclaredOption {
   std::string minimum;
   std::string maximum;
   std::string default_text;
+  std::vector<std::string> choices = {};  // The values that a text may have; empty: any.
   bool is_required = false;
   bool takes_words = false;  // Words that belong to no option.
 };
@@ -39,6 +40,9 @@ Result<std::optional<DeclaredOptions>> declared_options_of(std::string_view wasm
 // Lines have at most `columns`, unless a word is longer.
 std::string options_help(const std::string& program, const DeclaredOptions& options,
                          std::uint32_t columns = 100);
+
+// "plain, grand".
+std::string listed_choices(const DeclaredOption& option);
 
 // Whether the program's own reader will take the words; the messages are the reader's.
 Result<void> check_program_words(const DeclaredOptions& options,

@@ -59,6 +59,24 @@ TEST(DeclaredOptions, HelpHasEachOptionItsFormItsMeaningAndItsDefault) {
   EXPECT_EQ(options_help("p.wasm", {}), "p.wasm takes no options.\n");
 }
 
+TEST(DeclaredOptions, ATextWithChoicesIsOneOfThem) {
+  const DeclaredOptions declared = parse_declared_options(R"({"properties":{
+      "tone":{"type":"string","description":"How it sounds",
+              "enum":["plain","grand"],"default":"plain"}}})")
+                                       .take();
+  EXPECT_EQ(
+      options_help("p", declared),
+      "Options of p, given after \"--\":\n\n  --tone TEXT  How it sounds (one of plain, grand; "
+      "default \"plain\")\n");
+  EXPECT_TRUE(check_program_words(declared, {"--tone=grand"}).ok());
+  EXPECT_EQ(check_program_words(declared, {"--tone", "shrill"}).error().message(),
+            "--tone must be one of plain, grand, not \"shrill\"");
+  EXPECT_EQ(parse_declared_options(R"({"properties":{"a":{"type":"string","enum":[1]}}})")
+                .error()
+                .message(),
+            "the option \"a\" has an enum that is not a list of texts");
+}
+
 TEST(DeclaredOptions, ALongNameHasALineOfItsOwn) {
   DeclaredOption option;
   option.name = std::string(40, 'o');

@@ -27,6 +27,7 @@ std::string json_text(const std::string& text) {
 }
 
 std::string form_of(const DeclaredOption& option) {
+  if (!option.choices.empty()) return "one of " + listed_choices(option);
   if (option.kind == OptionKind::Text || option.kind == OptionKind::Texts) return "a text";
   std::string out = option.kind == OptionKind::Whole ? "a whole number" : "a number";
   if (!option.minimum.empty()) out += " from " + option.minimum + " to " + option.maximum;
@@ -54,6 +55,10 @@ std::optional<long double> real_number(const std::string& text) {
 }
 
 Result<void> check_value(const DeclaredOption& option, const std::string& value) {
+  if (!option.choices.empty() && std::ranges::find(option.choices, value) == option.choices.end()) {
+    return refused("--" + option.name + " must be " + form_of(option) + ", not " +
+                   json_text(value));
+  }
   if (option.kind != OptionKind::Whole && option.kind != OptionKind::Real) return {};
   const bool is_whole = option.kind == OptionKind::Whole;
   const std::optional<long double> number = is_whole ? whole_number(value) : real_number(value);
