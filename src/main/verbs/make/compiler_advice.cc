@@ -6,12 +6,12 @@
 namespace quire {
 namespace {
 
-struct Advice {
+struct GuestAdvice {
   std::array<std::string_view, 9> reported;  // Parts of messages of clang and libc++.
   std::string_view line;
 };
 
-constexpr Advice kAdvice[] = {
+constexpr GuestAdvice kGuestAdvice[] = {
     {{"with exceptions disabled"},
      "note: a program has no exceptions: co_await fail(code, text) ends a task with an error, and "
      "co_await attempt(x) gives the Result of a call"},
@@ -34,7 +34,7 @@ constexpr Advice kAdvice[] = {
 
 std::string compiler_advice(std::string_view messages) {
   std::string lines;
-  for (const Advice& each : kAdvice) {
+  for (const GuestAdvice& each : kGuestAdvice) {
     const bool is_reported = std::ranges::any_of(each.reported, [&](std::string_view part) {
       return !part.empty() && messages.find(part) != std::string_view::npos;
     });
