@@ -46,6 +46,23 @@ class BuildTest(unittest.TestCase):
         self.assertEqual(refused.returncode, 2)
         self.assertIn("there are: chat, agent, search, constrained", refused.stderr.replace(" or ", ", "))
 
+    def test_a_project_from_git_builds_on_another_machine(self):
+        made = rust_harness.quire("new", "carried", "--language", "rust", "--in", self.folder)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        project = self.folder / "carried"
+        link = project / ".quire" / "rust"
+        self.assertTrue((link / "Cargo.toml").is_file())
+        self.assertIn("/.quire", (project / ".gitignore").read_text().splitlines())
+        self.assertNotIn(str(rust_harness.SDK), (project / "Cargo.toml").read_text())
+        for other in (None, "/nowhere/sdk/rust"):  # Git has no link; a link of another installation leads nowhere.
+            link.unlink()
+            if other:
+                link.symlink_to(other)
+            built = rust_harness.quire("build", project, "-o", self.folder / "carried.wasm")
+            self.assertEqual(built.returncode, 0, built.stderr)
+            self.assertEqual(link.resolve(), rust_harness.SDK.resolve())
+        self.assertNotIn(".quire/rust.", str(list(link.parent.iterdir())))
+
     def test_wrong_options_are_refused_at_their_fields(self):
         # The compiler computes constants once all types are right, so defaults have a source of their own.
         defaults = [("#[option(range = 1..=4, default = 9)] /** n */ a: u32", "the default of --a, 9, is not from 1..=4"),

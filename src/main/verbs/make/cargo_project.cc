@@ -15,6 +15,7 @@
 #include "cli/exit_code.h"
 #include "main/machine/folders.h"
 #include "main/verbs/make/build_command.h"
+#include "main/verbs/make/rust_sdk_link.h"
 #include "main/verbs/shared/output.h"
 #include "main/verbs/shared/process.h"
 #include "main/verbs/shared/sdk_location.h"
@@ -217,6 +218,8 @@ std::string no_cargo_project_text(const std::string& path) {
 int build_cargo_project(const CargoBuild& build) {
   const Result<RustTools> tools = find_tools(build.project);
   if (!tools.ok()) return fail(ExitCode::Missing, std::string(tools.error().message()));
+  const Result<void> linked = link_rust_sdk_if_named(build.project);
+  if (!linked.ok()) return fail(ExitCode::Missing, std::string(linked.error().message()));
   const std::vector<std::string> line = command_line(build, tools.value());
   if (build.verbose) print_line(line);
   const Result<ProcessEnd> end = run_process(line, ProcessOutput::ReturnOutput);

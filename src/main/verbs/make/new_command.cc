@@ -17,6 +17,7 @@
 #include "cli/exit_code.h"
 #include "cli/spelling.h"
 #include "main/verbs/make/project_templates.h"
+#include "main/verbs/make/rust_sdk_link.h"
 #include "main/verbs/shared/output.h"
 #include "main/verbs/shared/sdk_location.h"
 
@@ -55,7 +56,6 @@ std::string for_make(std::string_view path) {
 struct Project {
   std::string name;
   std::string executable;
-  std::string rust_sdk;  // Of a project in Rust.
   const ProjectTexts& texts;
   const ProjectTemplate& from;
 };
@@ -65,7 +65,6 @@ std::string filled(std::string_view text, const Project& project) {
   const std::pair<std::string_view, std::string> places[] = {
       {"NAME", project.name},
       {"QUIRE_PATH", for_make(project.executable)},
-      {"RUST_SDK", project.rust_sdk},
       {"MAIN_FILE", std::string(project.texts.main_file)},
       {"EDITOR_FILE", std::string(project.texts.editor_file)},
       {"RUN_FLAGS-- ", flags + (flags.empty() ? "" : " ") + "-- "},
@@ -116,10 +115,8 @@ Result<std::string> editor_flags(const SdkLocation& sdk) {
 
 Result<void> write_project(const fs::path& folder, ProjectLanguage language,
                            const std::string& name, const ProjectTemplate& from) {
-  const bool is_rust = language == ProjectLanguage::Rust;
   const ProjectTexts& texts = project_texts_of(language);
-  const Project project{name, TRY(executable_path()), is_rust ? TRY(find_rust_sdk()) : "", texts,
-                        from};
+  const Project project{name, TRY(executable_path()), texts, from};
   TRY(write_file(folder / texts.main_file, filled(from.main, project)));
   for (const ProjectFile& each : texts.filled) {
     TRY(write_file(folder / each.path, filled(each.text, project)));
@@ -127,6 +124,7 @@ Result<void> write_project(const fs::path& folder, ProjectLanguage language,
   for (const ProjectFile& each : texts.copied) {
     TRY(write_file(folder / each.path, std::string(each.text)));
   }
+  if (language == ProjectLanguage::Rust) TRY(link_rust_sdk(folder.string()));
   return {};
 }
 

@@ -52,7 +52,7 @@ constexpr ProjectFile kCppCopied[] = {{".gitignore", "*.wasm\ncompile_flags.txt\
 constexpr ProjectFile kRustFilled[] = {{"README.md", project_texts::kRustReadme},
                                        {"Makefile", project_texts::kRustMakefile},
                                        {"Cargo.toml", project_texts::kRustManifest}};
-constexpr ProjectFile kRustCopied[] = {{".gitignore", "*.wasm\n/target\n"}};
+constexpr ProjectFile kRustCopied[] = {{".gitignore", "*.wasm\n/target\n/.quire\n"}};
 constexpr ProjectFile kScriptFilled[] = {{"README.md", project_texts::kScriptReadme},
                                          {"Makefile", project_texts::kScriptMakefile}};
 constexpr ProjectFile kScriptIgnored = {".gitignore", "*.wasm\n"};

@@ -1,6 +1,6 @@
 #pragma once
 // The texts of the projects that `quire new` makes. In each, NAME is the project's name, QUIRE_PATH
-// the program that made it, RUST_SDK the folder of the crate, MAIN_FILE the program's source.
+// the program that made it, MAIN_FILE the program's source.
 // EDITOR_FILE gives editors the types. RUN_FLAGS and EXAMPLE_ARGUMENTS are those of its template.
 //
 // Thread   any; constants.
