@@ -17,15 +17,18 @@ cache_of_build() {
   dirname "$(dirname "$engines")"
 }
 
-is_built() {
-  [ -x build/release/quire ] && [ -f build/release/build.ninja ] &&
-    [[ "$(ninja -C build/release -n "${TARGETS[@]}" 2>/dev/null)" == *"no work to do"* ]]
-}
-
-build() {
+# Nothing, if the build is there and newer than its sources.
+build_missing() {
   local cache
   cache=$(cache_of_build)
-  QUIRE_CACHE=${cache:-$QUIRE_CACHE} tools/setup.sh packages engines quickjs build
+  export QUIRE_CACHE=${cache:-$QUIRE_CACHE}
+  if [ -n "$cache" ]; then
+    ninja -C build/release -j "$JOBS" "${TARGETS[@]}"
+    # What root wrote there would keep the checkout's user from building.
+    [ "$(id -u)" -ne 0 ] || chown --reference=Makefile build/release/.ninja_log build/release/.ninja_deps
+  else
+    tools/setup.sh packages engines quickjs build
+  fi
 }
 
 # remove_files PREFIX LIST...: each file, and each folder on the way to it that is empty then.
@@ -41,7 +44,7 @@ remove_files() {
 
 install_into() {
   local prefix=$1 list="$1/$LIST" before=() now=() gone=()
-  is_built || build
+  build_missing
   if [ -f "$list" ]; then mapfile -t before <"$list"; fi
   cmake --install build/release --prefix "$prefix"
   mapfile -t now < <(sed "s|^$prefix/||" build/release/install_manifest.txt; echo "$LIST")
