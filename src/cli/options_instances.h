@@ -26,6 +26,7 @@ struct AttachOptions {
   std::string name;
   bool takes = false;       // From a client that is attached.
   std::string save_folder;  // Where files of the program go; empty: nowhere.
+  LogLevel log_level = LogLevel::Debug;
   OutputStyle output = OutputStyle::Text;
 };
 

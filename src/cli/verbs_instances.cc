@@ -86,6 +86,7 @@ Verb add_attach(CLI::App& app) {
              "If another client is attached, detach that client, which learns why"},
             {"--save-files", "FOLDER", &options->save_folder,
              "Write the files that the program sends into FOLDER, over nothing that is there"},
+            log_level(options->log_level, "lines of the program's log"),
             json(options->output)});
   return rows.verb(
       R"(It prints what the program sent while no client was attached, then what it sends, until

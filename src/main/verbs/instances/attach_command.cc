@@ -67,7 +67,7 @@ Result<int> follow(const cli::AttachOptions& options) {
   const std::unique_ptr<RemoteRun> remote =
       TRY(RemoteRun::connect(options.server.url, options.server.key_file));
   Interrupt interrupt = TRY(Interrupt::create());
-  RunClient printer(options.output, false, std::move(received));
+  RunClient printer(options.output, false, std::move(received), options.log_level);
   Attached listener(printer);
   const wire::InstanceReply attached = TRY(attach(remote->service(), options, listener));
   const InstanceId instance{attached.instance};
