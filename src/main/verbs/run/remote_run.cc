@@ -47,8 +47,7 @@ void RemoteRun::detached(InstanceId instance, const std::string& why) {
 void print_totals(cli::OutputStyle style, const RunClient::Totals& totals, double duration_s) {
   if (style == cli::OutputStyle::Json) {
     const std::string json = dump_json(totals_json(totals, duration_s));
-    std::fprintf(stderr, "%s
-", json.c_str());
+    std::fprintf(stderr, "%s\n", json.c_str());
   } else {
     print_note("[" + totals_text(totals, duration_s) + "]");
   }
