@@ -72,6 +72,17 @@ void load_sdk(Runtime& runtime, const char* name) {
   __builtin_trap();
 }
 
+// Makes room for the names of a script. QuickJS links all names anew when its table of them is
+// full, and an instance that does so copies most pages that hold names.
+void reserve_names(JSContext* js) {
+  constexpr int kNameCount = 2048;
+  std::vector<JSAtom> names;
+  for (int i = 0; i < kNameCount; ++i) {
+    names.push_back(JS_NewAtom(js, ("a name of a script " + std::to_string(i)).c_str()));
+  }
+  for (const JSAtom each : names) JS_FreeAtom(js, each);
+}
+
 void begin() {
   if (the_runtime != nullptr) return;
   the_runtime = new Runtime;
@@ -85,7 +96,14 @@ void begin() {
     // A build without sucrase has no typescript.js.
     if (the_runtime->modules.source(name) != nullptr) load_sdk(*the_runtime, name);
   }
+  reserve_names(engine.js());
   JS_RunGC(engine.runtime());
+  // A collection writes to each object, and so makes each instance copy the whole image. The next
+  // one is for an instance that has allocated half as much again.
+  JSMemoryUsage usage;
+  JS_ComputeMemoryUsage(engine.runtime(), &usage);
+  const auto bytes = static_cast<std::size_t>(usage.malloc_size);
+  JS_SetGCThreshold(engine.runtime(), bytes + bytes / 2);
 }
 
 // Takes what is free between the blocks of the heap. Instances map the memory copy-on-write, so
