@@ -25,9 +25,9 @@ namespace websocket = beast::websocket;
 using tcp = asio::ip::tcp;
 using ErrorCodeOf = boost::system::error_code;
 
-constexpr std::size_t kReadBytes = 64u << 10;    // At once; larger buffers are given back.
-constexpr std::uint32_t kHeldBackCountMax = 64;  // Frames that may wait for one another.
-constexpr std::uint64_t kOwnFrameBytes = 1024;   // About what a reply of this thread takes.
+constexpr std::size_t kFrameReadBytes = 64u << 10;  // At once; larger buffers are given back.
+constexpr std::uint32_t kHeldBackCountMax = 64;     // Frames that may wait for one another.
+constexpr std::uint64_t kOwnFrameBytes = 1024;      // About what a reply of this thread takes.
 
 class WebSocketSession final : public Session,
                                public std::enable_shared_from_this<WebSocketSession> {
@@ -204,7 +204,7 @@ void WebSocketSession::read() {
     if (!std::exchange(is_listed_, true)) host_.pause(me());
     return;
   }
-  stream_.async_read_some(buffer_, kReadBytes, [self = me()](ErrorCodeOf error, std::size_t) {
+  stream_.async_read_some(buffer_, kFrameReadBytes, [self = me()](ErrorCodeOf error, std::size_t) {
     self->part_read(error);
   });
 }
@@ -233,11 +233,11 @@ void WebSocketSession::part_read(ErrorCodeOf error) {
     partial_frame_.end();
     take_message();
     buffer_.clear();
-    if (buffer_.capacity() > kReadBytes) buffer_.shrink_to_fit();
-  } else if (buffer_.size() > kReadBytes) {
+    if (buffer_.capacity() > kFrameReadBytes) buffer_.shrink_to_fit();
+  } else if (buffer_.size() > kFrameReadBytes) {
     partial_frame_.set(buffer_.size());
     // Room for the rest of the frame at once: growing step by step copies it as often again.
-    buffer_.reserve(buffer_.size() + stream_.read_size_hint(kReadBytes));
+    buffer_.reserve(buffer_.size() + stream_.read_size_hint(kFrameReadBytes));
   }
   if (phase_ == Phase::Open) read();
 }
@@ -396,7 +396,7 @@ void WebSocketSession::written(ErrorCodeOf error) {
       connection_->engine_waits.exchange(false)) {
     host_.link.engine_wakeup.notify();
   }
-  if (current_.bytes.capacity() > kReadBytes) current_ = {};
+  if (current_.bytes.capacity() > kFrameReadBytes) current_ = {};
   write_next();
   if (!must_pause()) read_again();
 }

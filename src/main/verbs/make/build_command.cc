@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string joined(const std::vector<std::string>& words) {
+std::string command_text(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& each : words) {
     const bool quote = each.find_first_of(" \t'\"$\\") != std::string::npos;
@@ -148,7 +148,7 @@ int build_files(const cli::BuildOptions& options) {
   const std::string header = find_header(options, sdk.value(), compiler.value());
   const auto compile = [&](const std::string& with) {
     auto line = command_line(options, sdk.value(), compiler.value(), with, output);
-    if (options.verbose) std::fprintf(stderr, "%s\n", joined(line).c_str());
+    if (options.verbose) std::fprintf(stderr, "%s\n", command_text(line).c_str());
     if (cli::Terminal::standard_error().interactive()) line.push_back("-fcolor-diagnostics");
     Result<ProcessEnd> end = run_process(line, ProcessOutput::ReturnErrors);
     if (end.ok()) std::fputs(end.value().output.c_str(), stderr);

@@ -10,13 +10,13 @@
 namespace quire {
 namespace {
 
-bool is_letter(char each) {
+bool begins_name(char each) {
   return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || each == '_';
 }
 
 bool is_variable_name(const std::string& name) {
-  return !name.empty() && is_letter(name.front()) && std::ranges::all_of(name, [](char each) {
-    return is_letter(each) || (each >= '0' && each <= '9');
+  return !name.empty() && begins_name(name.front()) && std::ranges::all_of(name, [](char each) {
+    return begins_name(each) || (each >= '0' && each <= '9');
   });
 }
 
