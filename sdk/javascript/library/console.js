@@ -112,7 +112,7 @@ const functions = {
     else write("info", table);
   },
   trace(...data) {
-    const frames = new Error().stack.split("\n").filter((line) => !line.includes("quire:")).join("\n").trimEnd();
+    const frames = new Error().stack.split("\n").slice(1).filter((line) => !line.includes("quire:")).join("\n").trimEnd();
     write("info", `Trace${data.length > 0 ? `: ${format(data)}` : ""}\n${frames}`.trimEnd());
   },
   warn: (...data) => print("warning", data),
