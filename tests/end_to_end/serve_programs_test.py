@@ -145,7 +145,7 @@ class ServePrograms(unittest.TestCase):
         self.assertTrue(any("page.js:1" in line for line in server.lines), server.lines)
         self.assertEqual(server.get("/page"), "another")
         page.write_text("export async function serve( {\n")
-        server.until_logged("the script has an error of syntax; quire run FILE prints it")
+        server.until_logged("page.js:2: SyntaxError")
         self.assertEqual(server.get("/page"), "another")
         page.write_text(PAGE.replace("200, word", "200, `${word} page`"))
         end = time.monotonic() + PATIENCE

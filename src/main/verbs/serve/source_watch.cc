@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/start_thread.h"
 #include "main/verbs/make/program_files.h"
+#include "main/verbs/make/script_program.h"
 #include "main/verbs/make/source_program.h"
 
 namespace quire {
@@ -71,7 +72,10 @@ Result<void> SourceWatch::replace(const WatchedProgram& program) const {
       return Error(ErrorCode::InvalidArgument, program.given + " was not built");
     }
   }
-  return replace_(program.name, TRY(read_file(program.module, kProgramBytesMax)));
+  Result<void> replaced = replace_(program.name, TRY(read_file(program.module, kProgramBytesMax)));
+  if (replaced.ok() || !is_script_source(program.given)) return replaced;
+  TRY(check_script_options(program.given));  // Its error names the file and the line.
+  return replaced;
 }
 
 }  // namespace quire
