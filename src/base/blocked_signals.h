@@ -1,9 +1,9 @@
 #pragma once
-// Threads that are started while a BlockedSignals lives leave the signals that are sent to the process to the
-// thread that waits for them. The calling thread gets its own mask back.
+// Threads that are started while a BlockedSignals lives leave the signals that are sent to the
+// process to the thread that waits for them. The calling thread gets its own mask back.
 //
-// The signals of a thread's own instructions stay. A trap of a WebAssembly program is one that the runtime
-// handles; if it is blocked, the system ends the process.
+// The signals of a thread's own instructions stay. A trap of a WebAssembly program is one that the
+// runtime handles; if it is blocked, the system ends the process.
 #include <signal.h>
 
 namespace quire {

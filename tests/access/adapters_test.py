@@ -241,13 +241,14 @@ class AdaptersTest(unittest.TestCase):
                 self.check_alike(f"secret{other}", tenant)
 
     def check_alike(self, name, tenant):
-        """A name of another tenant is refused as one that never was."""
+        """A name of another tenant is refused as one that never was, and that is as near to the caller's own."""
+        unused = name[:-1] + "9"
         for ask in (lambda each: self.unload(each, tenant),
                     lambda each: self.ask("POST", "/v1/completions", {"model": each, "prompt": "a"}, tenant),
                     lambda each: self.ask("GET", f"/v1/models/{each}", key=tenant)):
-            theirs, never = ask(name), ask("x" * len(name))
+            theirs, never = ask(name), ask(unused)
             self.assertEqual(theirs[0], 404)
-            self.assertEqual((theirs[0], theirs[1].replace(name, "x" * len(name))), never)
+            self.assertEqual((theirs[0], theirs[1].replace(name, unused)), never)
 
     def test_tenants_with_one_adapter_find_no_pages_of_one_another(self):
         self.serve_with_keys()

@@ -153,7 +153,9 @@ TEST_F(BuildTest, TheOutputIsNamedAfterTheFirstSourceAndFlagsReachTheCompiler) {
 TEST_F(BuildTest, ANewProjectNamesTheProgramThatMadeItAndGivesEditorsItsFlags) {
   ASSERT_EQ(new_command({.name = "hello", .parent = folder_.string()}), 0);
   const std::string makefile = read("hello/Makefile");
-  EXPECT_NE(makefile.find("QUIRE ?= " + executable_path().value() + "\n"), std::string::npos)
+  EXPECT_NE(makefile.find("QUIRE ?= $(shell command -v \"" + executable_path().value() +
+                          "\" || echo quire)\n"),
+            std::string::npos)
       << makefile;
   const std::string flags = read("hello/compile_flags.txt");
   EXPECT_NE(flags.find("\n-I" + find_sdk("").value().include_folder + "\n"), std::string::npos)

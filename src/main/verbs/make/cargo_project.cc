@@ -177,7 +177,8 @@ std::string default_run_of(const std::string& project) {
 }
 
 Result<std::string> chosen_module(const CargoBuild& build, const std::string& messages) {
-  const std::vector<std::string> modules = modules_in(messages);
+  std::vector<std::string> modules = modules_in(messages);
+  std::ranges::sort(modules);  // cargo reports them in the order in which they were done.
   if (modules.size() == 1) return modules[0];
   if (modules.empty()) {
     return Error(ErrorCode::InvalidArgument,

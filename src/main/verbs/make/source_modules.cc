@@ -30,7 +30,7 @@ std::vector<std::string> sources_in(const std::string& folder) {
   return sources;
 }
 
-// Whether the folder of a project holds another module than its own, which `quire build` puts there.
+// Whether the folder of a project holds a module that `quire build` did not make of it.
 bool has_other_modules(const std::string& project) {
   const std::string own = program_name_of(project) + ".wasm";
   std::error_code failed;
