@@ -160,7 +160,8 @@ set(QUIRE_PLANTED_ADAPTERS
   control/batches/batch_draft.cc control/contexts/tail_page.cc control/pages/page_name.cc)
 set(QUIRE_PLANTED_ENGINE
   application/hostcalls/future_table.cc application/hostcalls/handle_table.cc
-  application/hostcalls/mailbox.cc application/lifecycle/child_programs.cc
+  application/hostcalls/mailbox.cc
+  application/lifecycle/child_budgets.cc application/lifecycle/child_programs.cc
   application/server/log_queue.cc
   control/controller/controller.cc control/controller/issue/queues.cc control/objects/dispatcher.cc
   control/scheduler/scheduler.cc)

@@ -69,7 +69,7 @@ void launches(Harness& t) {
           "it was killed");
 
   t.refused(launch, ErrorCode::NotFound, "nobody", "", 50);
-  for (const std::uint32_t share : {0u, 101u, 0x8000'0000u, 0xFFFF'FFFFu}) {
+  for (const std::uint32_t share : {101u, 0x8000'0000u, 0xFFFF'FFFFu}) {
     t.refused(launch, ErrorCode::InvalidArgument, "", kNeighbour, share);
   }
   for (const char* arguments : {"a", "\x01", "\xFF\xFF\xFF\xFF", "\xFF\xFF\xFF\x7Fneighbour"}) {
@@ -89,7 +89,7 @@ void launches(Harness& t) {
   t.mistakes("runtime.receive-child", killed);
   t.drop(killed);
 
-  const std::int32_t waiting = t.ok(launch, "", kNeighbour, 50);
+  const std::int32_t waiting = t.ok(launch, "", kNeighbour, 0);  // It draws on what is left.
   t.ok("runtime.kill-child", waiting);
   t.check(number_at<std::uint32_t>(t.result("runtime.wait-child", waiting), 0) == 3,
           "it was killed");

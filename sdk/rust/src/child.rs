@@ -29,7 +29,7 @@ pub struct ChildEnd {
 }
 
 /// The program to launch, and its share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ChildOptions {
     /// A name that the server has; empty: this program.
     pub program: String,
@@ -38,12 +38,6 @@ pub struct ChildOptions {
     /// 1 to 100 percent of what this program has left, for this child alone; 0: it draws on all that this program
     /// and its other children do not use.
     pub share_percent: u32,
-}
-
-impl Default for ChildOptions {
-    fn default() -> Self {
-        ChildOptions { program: String::new(), arguments: Vec::new(), share_percent: 0 }
-    }
 }
 
 /// Another instance, of this program or one that the server has. It draws on what this program has left, with all

@@ -151,12 +151,16 @@ Result<LoadedModel> load_model(const std::string& path, inference::DeviceOptions
 
 // Lists of names have one in a line, and requests and pages show them.
 Result<void> check_name(const std::string& name, const std::string& path) {
-  if (!name.empty() && printable(name) == name) return {};
-  return Error(ErrorCode::InvalidArgument,
-               "the model " + in_quotes(path) +
-                   " cannot be named after its file, because the name is empty or has a line feed, "
-                   "another control character or bytes that are not UTF-8: rename it, or use quire "
-                   "model add PATH --name NAME");
+  const auto is_control = [](char each) {
+    const auto byte = static_cast<unsigned char>(each);
+    return byte < 0x20 || byte == 0x7f;
+  };
+  if (!name.empty() && std::ranges::none_of(name, is_control)) return {};
+  return Error(
+      ErrorCode::InvalidArgument,
+      "the model " + in_quotes(path) +
+          " cannot be named after its file, because the name is empty or has a line feed or "
+          "another control character: rename it, or use quire model add PATH --name NAME");
 }
 
 // A program opens a model by its name, and so each has one of its own.
