@@ -725,14 +725,18 @@ export interface RuntimeCalls {
   /**
    * Launches another instance: of this program (empty), or of one that the server has by that name.
    * Arguments are for each u32 bytes, then its bytes, nothing between. The child is of the same
-   * tenant. Until it ends, it gets `share` percent (1 to 100) of what this program has left of
-   * pages, tokens, HTTP calls and exchanges, children, and memory for children. It also gets that
-   * share of the room for results and arguments (held_result_bytes_max, pending_bytes_max: all but
-   * a sixteenth). Processor time that the child uses is used up here too, at most that share. Its
-   * client is this program: its messages come to receive-child, its log to this program's. It ends
-   * when this program does, or drops the handle. `not-found`: no such program. `too-large`:
-   * arguments over argument_bytes_max, or more than 4,096. `quota-exceeded`: nothing is left to
-   * share. `unavailable`: the server is full, or the tenant has as many programs as it may.
+   * tenant. With a `share` of 0 it draws on the limits of this program, with all other such
+   * children. It may have as much memory for children, and make as many HTTP calls and exchanges, as
+   * this program has left. Pages, tokens and the room for results and arguments
+   * (held_result_bytes_max, pending_bytes_max: all but a sixteenth) have equal parts. This program
+   * and these children each have what they use, and an equal part of what none of them uses. With a `share` of 1 to 100
+   * it gets, until it ends, that percentage of what this program has left of all of these. A child
+   * takes one place of child_count_max, and one for each child of its own. Processor time that the
+   * child uses is used up here too, at most its share. Its client is this program: its messages come
+   * to receive-child, its log to this program's. It ends when this program does, or drops the
+   * handle. `not-found`: no such program. `too-large`: arguments over argument_bytes_max, or more
+   * than 4,096. `quota-exceeded`: no place is left, or less memory than the module begins with.
+   * `unavailable`: the server is full, or the tenant has as many programs as it may.
    */
   launch(program: BytesLike, arguments: BytesLike, share: number): number;
   /**
@@ -752,7 +756,8 @@ export interface RuntimeCalls {
   sendChild(child: number, message: BytesLike): number;
   /**
    * The next message that the child sent. The number of waiting messages is limited; beyond it the
-   * child's send is `quota-exceeded`. `unavailable`: it has ended, and all was received.
+   * child's send is `quota-exceeded`. `unavailable`: it has ended, and all was received; the message
+   * says if it was not started, or did not finish.
    * `quota-exceeded`: results that were not taken are held_result_bytes_max; the message stays.
    */
   receiveChild(child: number): number;

@@ -129,8 +129,8 @@ class OtherProgramsTest(harness.EndpointTest):
         shutil.copy(shipped, folder / "openai_completions.wasm")  # Takes the place of that of quire.
         server = self.enterContext(harness.beside.Server(
             harness.programs.BUILD,
-            (folder / "openai_completions.wasm", "--endpoint", f"POST /mine={folder / 'mine.wasm'}",
-             "--endpoint", f"POST /shipped={shipped}"), 512, model=self.model, has_endpoints=True))
+            (folder / "openai_completions.wasm", "--endpoint", "POST /v1/completions=openai_completions",
+             "--endpoint", f"POST /mine={folder / 'mine.wasm'}", "--endpoint", f"POST /shipped={shipped}"), 512, model=self.model, has_endpoints=True))
         plain = b'{"prompt": "a", "max_tokens": 1}'
         for path, decodes in [("/mine", False), ("/v1/completions", False), ("/shipped", True)]:
             for coding, body in [("identity", plain), ("gzip", gzip.compress(plain)), ("br", plain)]:

@@ -233,8 +233,8 @@ export default async (given: { depth: number }) => { session.send(String(given.d
                              "export default () => {};")
         ran = self.run_script(program)
         self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertIn(b"log: loaded", ran.stderr)
-        self.assertNotIn(b"warning", ran.stderr)
+        self.assertIn(b"info: loaded", ran.stderr)
+        self.assertNotIn(b"no options", ran.stderr)
         self.assertIn(b"How many (default 3)", self.quire("run", program, "--help").stdout)
 
     def test_a_module_that_does_not_end_loading_has_no_options_and_says_so(self):

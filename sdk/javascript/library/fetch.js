@@ -81,11 +81,8 @@ function redirected(request, head, location) {
   return { method: request.method === "HEAD" ? "HEAD" : "GET", url, headers, body: null };
 }
 
-// The body that is sent, and the type of content that goes with it: that of the options, or else of the
-// Request.
-async function sentBody(options, asked) {
-  const isOwn = options.body !== undefined && options.body !== null;
-  if (isOwn || asked === null) return bodyOf(options.body, "fetch");
+// The body of a Request; the type of content that goes with it is among its headers.
+async function bodyOfRequest(asked) {
   const bytes = await asked.bytes();
   return [bytes.length === 0 ? null : bytes, null];
 }
@@ -101,7 +98,8 @@ export async function fetch(input, init = undefined) {
   if (url.username !== "" || url.password !== "") throw new TypeError("fetch: a URL with a user name or a password is refused; use the header authorization");
   url.hash = "";
   const method = methodOf(options.method ?? asked?.method ?? "GET");
-  const [body, type] = await sentBody(options, asked);
+  const isOwnBody = asked === null || (options.body !== undefined && options.body !== null);
+  const [body, type] = isOwnBody ? bodyOf(options.body, "fetch") : await bodyOfRequest(asked);
   if (body !== null && (method === "GET" || method === "HEAD")) throw new TypeError(`fetch: ${method} has no body`);
   const headers = new Headers(options.headers ?? (asked === null ? undefined : [...asked.headers]));
   if (type !== null && !headers.has("content-type")) headers.set("content-type", type);
