@@ -373,5 +373,136 @@ TEST(Schedule, KCommandsAreKAlsoWhereWaitersAndOneThatGoesFirstComeTogether) {
   EXPECT_EQ(harness.controller->statistics().pass_count, 6u);
 }
 
+// ---- Short prompts beside long ones -------------------------------------------------------------
+
+// Prompts of one tenant on a device that takes 25 ms for each row, and so long for a step that all
+// that waits for one is overdue.
+class PromptRace {
+ public:
+  explicit PromptRace(std::uint32_t prefill_row_budget = 0)
+      : harness_(device_with_long_context(prefill_row_budget)) {
+    harness_.verifies = false;
+  }
+  // A prompt that nothing of is found; its number.
+  std::size_t ask(std::uint32_t token_count, Priority priority = Priority::Normal) {
+    Runner runner{.id = harness_.start()};
+    const ObjectId queue = harness_.queue(runner.id, priority);
+    const ObjectId context = harness_.context(runner.id, queue);
+    const ObjectId output = harness_.embeds(runner.id, queue, 1).front();
+    std::vector<std::uint32_t> tokens(token_count);
+    for (std::uint32_t& token : tokens) token = static_cast<std::uint32_t>(random_() % 512);
+    harness_.send(runner.id, ContextAppend{context, std::move(tokens)}, false);
+    harness_.send(runner.id, ContextForward{context, {output}}, false);
+    runner.answer = harness_.send(runner.id, GetNextDist{queue, output, 1});
+    runner.begin_ns = harness_.clock.now_ns();
+    runners_.push_back(runner);
+    return runners_.size() - 1;
+  }
+  void step() {
+    harness_.controller->poll();
+    harness_.controller->dispatch();
+    const std::uint64_t rows = harness_.controller->statistics().row_count;
+    harness_.clock.advance_ns((rows - row_count_) * 25 * kMillisecond + kMillisecond);
+    row_count_ = rows;
+    if (harness_.device.inflight_count() > 0) harness_.device.complete_next();
+    harness_.controller->poll();
+    for (Runner& each : runners_) {
+      if (each.end_ns == 0 && harness_.has(each.id, each.answer)) {
+        each.end_ns = harness_.clock.now_ns();
+      }
+    }
+  }
+  void run() {
+    const auto is_running = [](const Runner& each) { return each.end_ns == 0; };
+    for (int steps = 0; std::ranges::any_of(runners_, is_running) && steps < 2'000; ++steps) step();
+  }
+  bool has_ended(std::size_t runner) const { return runners_[runner].end_ns != 0; }
+  // From the question to the first distribution, in rows of the device.
+  double rows(std::size_t runner) const {
+    const Runner& each = runners_[runner];
+    return each.end_ns == 0
+               ? 1e9
+               : static_cast<double>(each.end_ns - each.begin_ns) / (25.0 * kMillisecond);
+  }
+
+ private:
+  static Harness::Options device_with_long_context(std::uint32_t prefill_row_budget) {
+    Harness::Options options = device_of(512, prefill_row_budget);
+    options.device.model = inference::simulated_model();
+    options.device.model.context_length = 32'768;
+    return options;
+  }
+  struct Runner {
+    InstanceId id{};
+    FutureId answer = kNoFuture;
+    std::uint64_t begin_ns = 0, end_ns = 0;
+  };
+  Harness harness_;
+  std::vector<Runner> runners_;
+  std::uint64_t row_count_ = 0;
+  std::mt19937_64 random_{1};
+};
+
+constexpr double kSlice = 512;  // Rows of a step without decoding.
+
+TEST(Schedule, AShortPromptWaitsForASliceOfALongOneWhichLosesLittle) {
+  PromptRace race;
+  const std::size_t longer = race.ask(8'000);
+  const std::size_t longest = race.ask(14'000);
+  for (int steps = 0; steps < 3; ++steps) race.step();
+  const std::size_t title = race.ask(553);
+  race.run();
+  EXPECT_LE(race.rows(title), 2 * 553 + kSlice);
+  EXPECT_LE(race.rows(longest), 1.01 * (8'000 + 14'000 + 553));
+  PromptRace alone;
+  const std::size_t one = alone.ask(8'000);
+  alone.step();
+  alone.ask(500);
+  alone.run();
+  EXPECT_LE(alone.rows(one), 1.2 * 8'000);
+  EXPECT_GE(alone.rows(one), 8'000 + 500) << "the short one went first";
+  EXPECT_LT(race.rows(longer), race.rows(longest));
+}
+
+// Short prompts without end, which want two fifths of the device.
+TEST(Schedule, ALongPromptLosesAFifthOfItsRowsToShortOnesWhichThenTakeTurns) {
+  constexpr std::uint32_t kLong = 8'000, kShort = 400;
+  PromptRace race;
+  const std::size_t longer = race.ask(kLong);
+  std::vector<std::size_t> shorts;
+  for (int steps = 0; steps < 200 && !race.has_ended(longer); ++steps) {
+    if (steps % 2 == 1) shorts.push_back(race.ask(kShort));
+    race.step();
+  }
+  std::size_t fast_count = 0;
+  for (const std::size_t each : shorts) fast_count += race.rows(each) <= kShort + kSlice ? 1 : 0;
+  EXPECT_GE(fast_count, kLong / 5 / kShort - 1) << "so many go before it at once";
+  EXPECT_LE(fast_count, kLong / 5 / kShort + 1);
+  EXPECT_LE(race.rows(longer), kLong / 0.6 + 2 * kSlice) << "it never waits for more than its turn";
+}
+
+TEST(Schedule, ShortPromptsGoInTheOrderOfTheirRemainingRows) {
+  PromptRace race;
+  race.ask(20'000);
+  race.step();
+  const std::size_t third = race.ask(1'500);
+  const std::size_t second = race.ask(900);
+  const std::size_t first = race.ask(600);
+  race.run();
+  EXPECT_LT(race.rows(first), race.rows(second));
+  EXPECT_LT(race.rows(second), race.rows(third));
+  EXPECT_LE(race.rows(third), 600 + 900 + 1'500 + kSlice);
+}
+
+TEST(Schedule, AShortPromptOfALowerPriorityOvertakesNone) {
+  PromptRace race;
+  const std::size_t longer = race.ask(3'000);
+  race.step();
+  const std::size_t low = race.ask(500, Priority::Low);
+  race.run();
+  EXPECT_GE(race.rows(low), 2 * kSlice) << "it becomes overdue, and takes turns";
+  EXPECT_LE(race.rows(longer), 3'000 + 500 + kSlice);
+}
+
 }  // namespace
 }  // namespace quire::control

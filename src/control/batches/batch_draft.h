@@ -184,7 +184,8 @@ inline void BatchDraft::end_pass(Operation& operation, inference::ForwardPass pa
     flight_.step.decode_row_count += row_count;
   }
   operation.instance->statistics.computed_token_count += row_count;
-  operation.ready_since_ns = kNotSeen;  // An operation that gets rows has not waited.
+  operation.waiting.computed_row_count += row_count;
+  operation.waiting.since_ns = kNotSeen;  // An operation that gets rows has not waited.
   replica_.shares.charge(replica_.share(*operation.instance), row_count);
 }
 

@@ -12,21 +12,20 @@
 
 namespace quire::control {
 
-inline constexpr std::uint64_t kNotSeen = 0;
-
 // An operation that is ready, with what its order depends on.
 struct Candidate {
   Ref<Operation> operation{};
   FairShare* share = nullptr;  // Lives while the operation does.
   std::uint64_t age = 0;
   std::uint64_t deadline_ns = kNoDeadline;
-  std::uint64_t since_ns = kNotSeen;  // It is ready and has got no rows since then.
-  std::uint32_t slot_count = 0;       // That its next row attends to, about.
-  std::uint32_t row_count = 0;        // At most, where it is decoding; 0: it needs none.
+  WaitingState waiting{};
+  std::uint32_t slot_count = 0;  // That its next row attends to, about.
+  std::uint32_t row_count = 0;   // Those that it still needs, at most; 0: none.
   Priority priority = Priority::Normal;
   std::uint8_t level = 0;
   bool is_prefill = false;
-  bool is_host = false;  // Needs no device, and waits for one who is there.
+  bool is_host = false;    // Needs no device, and waits for one who is there.
+  bool overtakes = false;  // It goes before a longer prompt whose turn it is.
 };
 
 // Operations on names have no queue.
@@ -96,7 +95,7 @@ inline Candidate ReadyQueue::candidate_of(Operation& operation) const {
           .share = &replica_.share(*operation.instance),
           .age = operation.age,
           .deadline_ns = operation.instance->limits.deadline_ns,
-          .since_ns = operation.ready_since_ns,
+          .waiting = operation.waiting,
           .slot_count = has_rows ? slot_count_of(operation, page_size) : 0,
           .row_count = row_count,
           .priority = priority_of(operation),

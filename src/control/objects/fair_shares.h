@@ -36,7 +36,8 @@ struct FairShare {
   std::uint32_t output_count = 0;   // Embed slots that outputs of its instances take.
   std::uint64_t waiting_round = 0;  // The last round that left something of it waiting.
   double prefill_credit = 0;        // Rows of prefill that its decoding owes: see BatchOrder.
-  double page_load = 0;             // Pages over weight, while contexts to suspend are chosen.
+  std::uint64_t overtaking_row_count = 0;  // Rows of short prompts that went before longer ones.
+  double page_load = 0;  // Pages over weight, while contexts to suspend are chosen.
   // Where its candidates are while a batch is ordered.
   std::uint64_t order_round = 0;
   std::uint32_t order_place = 0;

@@ -51,6 +51,17 @@ struct ReadProgress {
   bool waits_for_masks = false;  // It goes on when they are.
 };
 
+inline constexpr std::uint64_t kNotSeen = 0;
+inline constexpr std::uint64_t kNotOrdered = ~std::uint64_t{0};
+
+// What the place of an operation in the order of a batch depends on.
+struct WaitingState {
+  std::uint64_t since_ns = kNotSeen;  // It is ready and has got no rows since then.
+  // FairShare::overtaking_row_count when BatchOrder first saw it.
+  std::uint64_t overtaken_from = kNotOrdered;
+  std::uint32_t computed_row_count = 0;  // Rows that it got before.
+};
+
 // Operation is a Command on its way: arguments with handles resolved. The fields that every
 // step reads lie together in the first four lines, with the beginning of `body`, and in that of
 // output_tokens. The speed of a batch of hundreds depends on how many lines it must fetch.
@@ -72,8 +83,8 @@ struct alignas(64) Operation {
   std::uint32_t done_count = 0;         // Found or placed.
   std::uint32_t position_first = 0;     // Of the first token queued.
   std::uint32_t wanted_page_count = 0;  // Waits for so many pages.
-  std::uint64_t ready_since_ns = 0;     // It waits for rows since then; 0: not looked at yet.
-  std::uint32_t wait_count = 0;         // Operations to be placed before this one.
+  WaitingState waiting;
+  std::uint32_t wait_count = 0;  // Operations to be placed before this one.
   FutureId future = kNoFuture;
   EmbedList output_embeds;
   boost::container::small_vector<Ref<Operation>, 1> successors;
@@ -127,7 +138,7 @@ struct alignas(64) Operation {
     position_first = 0;
     output_tokens.clear();
     requeries.clear();
-    ready_since_ns = 0;
+    waiting = {};
     wait_since_ns = 0;
     wanted_page_count = 0;
     has_waited = false;

@@ -1,6 +1,8 @@
 #include "control/scheduler/batch_order.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -13,12 +15,13 @@ namespace {
 constexpr double kPrefillPerDecode = 1.0 / 3;  // Rows, where both wait for room.
 constexpr std::uint32_t kPrefillQuantumMax = 16;
 constexpr double kPrefillCreditMax = 4 * kPrefillQuantumMax;  // Owed, or had before its time.
+constexpr std::uint64_t kOvertakenPart = 5;  // A prompt may lose a fifth of its rows to short ones.
 
 bool comes_before(const Candidate& left, const Candidate& right) {
   if (is_planted(Fault::PriorityIgnored)) return left.age < right.age;
   if (left.level != right.level) return left.level > right.level;
   if (left.level == kOverdueLevel) {
-    return std::tie(left.since_ns, left.age) < std::tie(right.since_ns, right.age);
+    return std::tie(left.waiting.since_ns, left.age) < std::tie(right.waiting.since_ns, right.age);
   }
   return std::tie(left.deadline_ns, left.age) < std::tie(right.deadline_ns, right.age);
 }
@@ -27,10 +30,10 @@ bool comes_before(const Candidate& left, const Candidate& right) {
 
 std::uint8_t BatchOrder::level_of(const Candidate& candidate) const {
   const auto priority = static_cast<std::uint64_t>(candidate.priority);
-  if (candidate.since_ns == kNotSeen || is_planted(Fault::AgingOff)) {
+  if (candidate.waiting.since_ns == kNotSeen || is_planted(Fault::AgingOff)) {
     return static_cast<std::uint8_t>(priority);
   }
-  const std::uint64_t waited_ns = now_ns_ - std::min(now_ns_, candidate.since_ns);
+  const std::uint64_t waited_ns = now_ns_ - std::min(now_ns_, candidate.waiting.since_ns);
   const std::uint64_t periods = waited_ns / aging_ns_;
   return static_cast<std::uint8_t>(std::min<std::uint64_t>(priority + periods, kOverdueLevel));
 }
@@ -70,7 +73,10 @@ void BatchOrder::add(const Candidate& candidate) {
   }
   List& list = candidate.is_prefill && !by_age_alone_ ? tenant.prefill : tenant.decode;
   Candidate& added = list.all.emplace_back(candidate);
-  if (added.since_ns == kNotSeen) added.since_ns = std::max<std::uint64_t>(now_ns_, 1);
+  if (added.waiting.overtaken_from == kNotOrdered)
+    added.waiting.overtaken_from = share.overtaking_row_count;
+  if (added.waiting.since_ns == kNotSeen)
+    added.waiting.since_ns = std::max<std::uint64_t>(now_ns_, 1);
   added.level = level_of(added);
   if (is_ordering_ && !tenant.has_turn && list_of(tenant) != nullptr) give_turn(share.order_place);
 }
@@ -105,8 +111,67 @@ void BatchOrder::begin(Turn turn, std::uint32_t prefill_rows_max) {
         std::sort(first, list->all.end(), comes_before);
       }
     }
+    if (turn != Turn::Decode) let_short_overtake(tenant.prefill);
     if (list_of(tenant) != nullptr) give_turn(place);
   }
+}
+
+// How many rows of short prompts may still go before this one.
+std::uint64_t BatchOrder::overtaking_room(const Candidate& candidate) const {
+  const std::uint64_t all =
+      std::uint64_t{candidate.waiting.computed_row_count} + candidate.row_count;
+  const std::uint64_t lost =
+      candidate.share->overtaking_row_count - candidate.waiting.overtaken_from;
+  const std::uint64_t room = all / kOvertakenPart - std::min(all / kOvertakenPart, lost);
+  return std::min<std::uint64_t>(room, candidate.row_count);
+}
+
+// Marks the short prompts that go before the first one of their priority. `prompts` are sorted by
+// comes_before(). Returns those first ones, by priority; null: no prompt goes before it.
+BatchOrder::Overtaken BatchOrder::mark_overtaking(std::span<Candidate> prompts) const {
+  Overtaken overtaken{};
+  std::array<const Candidate*, kPriorityCount> heads{};
+  std::array<std::uint64_t, kPriorityCount> rooms{};  // The least of all that are overtaken.
+  for (Candidate& each : prompts) {
+    each.overtakes = false;
+    if (each.deadline_ns != kNoDeadline) continue;
+    const auto priority = static_cast<std::size_t>(each.priority);
+    const Candidate*& head = heads[priority];
+    std::uint64_t& room = rooms[priority];
+    if (head != nullptr && each.row_count <= room) {
+      each.overtakes = true;
+      each.level = head->level;  // It has the turn of the prompt before which it goes.
+      overtaken[priority] = head;
+      room -= each.row_count;
+      continue;
+    }
+    const std::uint64_t own_room = overtaking_room(each);
+    room = head == nullptr ? own_room : std::min(room, own_room);
+    if (head == nullptr) head = &each;
+  }
+  return overtaken;
+}
+
+void BatchOrder::let_short_overtake(List& list) {
+  const std::span<Candidate> prompts = std::span(list.all).subspan(list.next);
+  const Overtaken overtaken = mark_overtaking(prompts);
+  if (overtaken == Overtaken{}) return;
+  reordered_.clear();
+  for (const Candidate& each : prompts) {
+    if (each.overtakes) continue;
+    if (overtaken[static_cast<std::size_t>(each.priority)] == &each) {
+      const auto begin = static_cast<std::ptrdiff_t>(reordered_.size());
+      std::ranges::copy_if(prompts, std::back_inserter(reordered_), [&](const Candidate& other) {
+        return other.overtakes && other.priority == each.priority;
+      });
+      std::sort(reordered_.begin() + begin, reordered_.end(),
+                [](const Candidate& left, const Candidate& right) {
+                  return std::tie(left.row_count, left.age) < std::tie(right.row_count, right.age);
+                });
+    }
+    reordered_.push_back(each);
+  }
+  std::ranges::copy(reordered_, prompts.begin());
 }
 
 // The list whose turn it is within the tenant; null: it has nothing left.
@@ -146,6 +211,7 @@ std::optional<Candidate> BatchOrder::next() {
 void BatchOrder::note_served(const Candidate& candidate, std::uint32_t row_count) {
   if (row_count == 0) return;
   FairShare& share = *candidate.share;
+  if (candidate.overtakes) share.overtaking_row_count += row_count;
   const Tenant& tenant = tenants_[share.order_place];
   const bool has_both = !tenant.decode.all.empty() && !tenant.prefill.all.empty();
   const double change = candidate.is_prefill ? -1.0 : kPrefillPerDecode;

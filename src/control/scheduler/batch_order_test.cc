@@ -76,7 +76,7 @@ TEST(BatchOrder, WhoWaitsRisesALevelAPeriodAndIsOverdueInTheEnd) {
                                         std::uint64_t deadline_ns = kNoDeadline) {
     test.order.begin_batch(10'000, false);
     Candidate waits = test.candidate(share, Priority::Low);
-    waits.since_ns = 10'000 - waited_ns;
+    waits.waiting.since_ns = 10'000 - waited_ns;
     Candidate fresh = test.candidate(share, other);
     fresh.age = waits.age - 1;  // Older, so that only the level can put it after.
     fresh.deadline_ns = deadline_ns;
@@ -98,7 +98,7 @@ TEST(BatchOrder, OverdueOnesGoByHowLongTheyWaitedWhateverTheirPriorityWas) {
   test.order.begin_batch(10'000, false);
   for (const Priority priority : {Priority::Low, Priority::High, Priority::Normal}) {
     Candidate overdue = test.candidate(share, priority);
-    overdue.since_ns = priority == Priority::Normal ? 1 : 2;
+    overdue.waiting.since_ns = priority == Priority::Normal ? 1 : 2;
     test.order.add(overdue);
   }
   EXPECT_EQ(test.drained(), (std::vector<std::uint64_t>{3, 1, 2}));
@@ -213,6 +213,57 @@ TEST(BatchOrder, TenantsThatAlwaysWaitGetRowsByWeightWhateverTheyDoWithThem) {
           << "a quarter of what the tenant gets is prefill";
     }
   }
+}
+
+// Prompts of one tenant, of all lengths, on a device that has less than they want. No time passes,
+// so that only their age and their rows count.
+TEST(BatchOrder, APromptIsOvertakenByAFifthOfItsRowsAtMost) {
+  struct Prompt {
+    Candidate candidate;
+    std::uint64_t row_count = 0;
+    std::uint64_t lost_count = 0;  // Rows of younger ones.
+  };
+  std::uint64_t overtaken_count = 0;
+  for (const std::uint64_t seed : campaign_seeds(50)) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    Order test;
+    FairShare& share = test.shares.join(TenantId{1}, 1);
+    std::vector<Prompt> prompts;
+    for (int batch = 0; batch < 1'000; ++batch) {
+      if (random() % 4 == 0) {
+        const std::uint64_t rows = 20 + random() % (random() % 4 == 0 ? 1'000 : 200);
+        Candidate candidate = test.candidate(share, static_cast<Priority>(random() % 3));
+        candidate.row_count = static_cast<std::uint32_t>(rows);
+        candidate.is_prefill = true;
+        prompts.push_back({candidate, rows});
+      }
+      test.order.begin_batch(1'000, false);
+      for (const Prompt& each : prompts) test.order.add(each.candidate);
+      test.order.begin(Turn::Prefill, 16);
+      std::uint32_t left = kBatchRows;
+      while (const std::optional<Candidate> next = test.order.next()) {
+        const std::uint32_t rows = std::min(left, next->row_count);
+        left -= rows;
+        test.order.note_served(*next, rows);
+        for (Prompt& each : prompts) {
+          const bool is_older = each.candidate.age < next->age;
+          if (is_older && each.candidate.priority == next->priority) each.lost_count += rows;
+          if (each.candidate.age != next->age) continue;
+          each.candidate = *next;
+          each.candidate.row_count -= rows;
+          each.candidate.waiting.computed_row_count += rows;
+        }
+        if (next->overtakes) overtaken_count += rows;
+      }
+      test.order.end_batch();
+      std::erase_if(prompts, [](const Prompt& each) { return each.candidate.row_count == 0; });
+      for (const Prompt& each : prompts) {
+        ASSERT_LE(each.lost_count, each.row_count / 5) << "a prompt of " << each.row_count;
+      }
+    }
+  }
+  EXPECT_GT(overtaken_count, 1'000u);
 }
 
 TEST(BatchOrder, WhoHadNothingWaitingCatchesUpByABatchAndNoMore) {

@@ -204,7 +204,7 @@ void Scheduler::place_candidate(Candidate& next, Turn turn) {
     families_.ready.add(next);
     return;
   }
-  operation->ready_since_ns = next.since_ns;
+  operation->waiting = next.waiting;
   const std::size_t ready = families_.ready.size();
   const std::uint32_t rows = take(*operation, is_prefill, rows_max);
   order_.note_served(next, rows);
@@ -228,7 +228,7 @@ void Scheduler::look_ahead() {
     const LookAhead outcome = families_.contexts.look_ahead(*operation, lookups_left);
     if (outcome != LookAhead::Nothing) ++count;
     if (outcome != LookAhead::Done) continue;
-    operation->ready_since_ns = ready[index].since_ns;
+    operation->waiting = ready[index].waiting;
     ready[index] = ready.candidate_of(*operation);
   }
 }
