@@ -87,6 +87,7 @@ DRAWING = {  # Of all endpoints of OpenAI.
 CHOICES = {  # Of the endpoints that give several answers.
     "stream_options": record({}, {"include_usage": FLAG, "include_obfuscation": FLAG}),
     "n": whole(1, 128),
+    "return_progress": FLAG,
 }
 KEEPING = {
     "prompt_cache_key": TEXT,
@@ -340,7 +341,8 @@ RESPONSES = {
                 "reasoning_content": TEXT, "tool_calls": array(_CALL, 1)}}}), 1, 128)}),
     "ChatCompletionChunk": response({**_IDENTITY, "object": only("chat.completion.chunk"), "choices": array(
         record({"index": COUNT, "finish_reason": any_of(_FINISH, _NULL), "logprobs": _LOGPROBS, "delta": OBJECT}))},
-        {"usage": ref("Usage")}),
+        {"usage": ref("Usage"), "prompt_progress": record(
+            {"total": COUNT, "cache": COUNT, "processed": COUNT, "time_ms": COUNT})}),
     "Completion": response({**_IDENTITY, "object": only("text_completion"), "usage": ref("Usage"), "choices": array(
         record({"index": COUNT, "text": TEXT, "finish_reason": only("stop", "length"), "logprobs": _TEXT_LOGPROBS}),
         1, 128)}),

@@ -31,7 +31,7 @@ inline std::string error_json(const Error& error, const std::string& request_id)
 }
 
 // Runs `handling`, and writes the error in which it ends. If the response has begun, the error is
-// the last event of the stream.
+// the last event of the stream, or the body.
 inline Task<> answer(serve::Request request, serve::Response response, Task<> handling) {
   const Result<void> outcome = co_await attempt(std::move(handling));
   if (outcome.ok()) co_return;
@@ -40,9 +40,8 @@ inline Task<> answer(serve::Request request, serve::Response response, Task<> ha
   const std::string json =
       error_json(shown_error(error, "the request " + request.id()), request.id());
   if (response.begun()) {
-    const std::string event = "event: error\ndata: " + json + "\n\n";
-    const Result<void> sent = co_await attempt(response.write(event));
-    co_await fail(sent.ok() ? error : sent.error());
+    const std::string event = serve::event_text(json, {.name = "error"});
+    co_return co_await end_begun(response, event, json, error);
   }
   if (is_internal(error)) co_await fail(error);
   // Clients of the interface look for the id of a request in a header of their own.
@@ -389,6 +388,7 @@ inline Result<MessagesRequest> read_request(const Json& body, bool counts_only, 
     out.token_count_max = TRY(in.whole("max_tokens", 0, {0, kLargestWhole}));
     TRY(read_drawing(in, out.prompt.model, out.generate));
     out.streams = TRY(in.flag("stream"));
+    if (TRY(in.flag("return_progress"))) in.leave_out({"return_progress"});
     TRY(in.accept_objects({"metadata"}));
     TRY(in.accept_texts({"service_tier"}));
   }

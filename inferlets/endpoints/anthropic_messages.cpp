@@ -82,15 +82,14 @@ std::string signature_of(const std::string& thought) {
 // An answer as events: blocks, one after the other, and what each brings.
 class Stream : public AnswerSink {
  public:
-  Stream(Head head, serve::Response response, const MessagesRequest& request)
+  Stream(Head head, serve::LiveEvents events, const MessagesRequest& request)
       : head_(std::move(head)),
-        response_(std::move(response)),
+        events_(std::move(events)),
         shows_thoughts_(request.shows_thoughts),
         hides_thoughts_(request.hides_thoughts) {}
 
   Task<> begin(const Usage& prompt) override {
     head_.set_prompt(prompt);
-    events_ = co_await response_.events();
     JsonWriter json;
     head_.write(json);
     json.key("content").begin_array().end_array();
@@ -109,7 +108,7 @@ class Stream : public AnswerSink {
     co_await send("message_delta",
                   "\"delta\":" + delta.end_object().str() + ",\"usage\":" + usage.str());
     co_await send("message_stop", "");
-    co_await events_->finish();
+    co_await events_.finish();
   }
 
   Task<> text(std::string more, const Piece*) override {
@@ -143,7 +142,7 @@ class Stream : public AnswerSink {
   Task<> send(const char* type, std::string members) {
     const std::string head = "{\"type\":\"" + std::string(type) + "\"";
     const std::string data = head + (members.empty() ? "" : ",") + members + "}";
-    co_await events_->send(data, {.name = type});
+    co_await events_.send(data, {.name = type});
   }
   Task<> begin_block(std::string block) {
     is_open_ = true;
@@ -167,8 +166,7 @@ class Stream : public AnswerSink {
   }
 
   Head head_;
-  serve::Response response_;
-  std::optional<serve::EventStream> events_;  // Once the answer has begun.
+  serve::LiveEvents events_;
   bool shows_thoughts_, hides_thoughts_;
   bool is_open_ = false;         // A block,
   bool is_thought_ = false;      // of thoughts,
@@ -234,6 +232,15 @@ std::string whole_response(const Head& head, const ChatAnswer& answer, const Blo
   return json.end_object().str();
 }
 
+Task<std::string> whole(ChatTurn& turn, Head head, const MessagesRequest& request,
+                        std::uint32_t token_count_max, bool is_cut) {
+  Blocks blocks(request);
+  const ChatAnswer answer = co_await turn.answer(0, token_count_max, false, blocks);
+  head.set_prompt(turn.usage());
+  co_await head.end(answer, request, is_cut);
+  co_return whole_response(head, answer, blocks);
+}
+
 Task<> respond(serve::Request http, serve::Response response, ConversationOptions options) {
   const Json body = co_await request_body(http);
   LeftOut left_out;
@@ -247,13 +254,11 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   const bool is_cut = request.token_count_max > turn.room();
   const auto count_max = is_cut ? turn.room() : static_cast<std::uint32_t>(request.token_count_max);
   if (!request.streams) {
-    Blocks blocks(request);
-    const ChatAnswer answer = co_await turn.answer(0, count_max, false, blocks);
-    head.set_prompt(turn.usage());
-    co_await head.end(answer, request, is_cut);
-    co_return co_await response.json(200, whole_response(head, answer, blocks));
+    co_return co_await respond_whole(response, options.live,
+                                     whole(turn, std::move(head), request, count_max, is_cut));
   }
-  Stream stream(std::move(head), response, request);
+  const std::string ping = serve::event_text(R"({"type": "ping"})", {.name = "ping"});
+  Stream stream(std::move(head), co_await options.live.open(response, ping), request);
   const ChatAnswer answer = co_await turn.answer(0, count_max, false, stream);
   co_await stream.end(answer, request, is_cut);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../prompt_repair/line_repair.h"
+#include "live_options.h"
 #include "members.h"
 
 namespace endpoints {
@@ -16,8 +17,10 @@ namespace endpoints {
 // The options of each program for conversations.
 struct ConversationOptions {
   bool repairs_prompts = false;
+  LiveOptions live = {};
 
   void read(OptionReader& in) {
+    live.read(in);
     in.flag(
         "prompt-repair", repairs_prompts,
         "Move lines of the system prompt of which a number, time, id or path changes to its end");

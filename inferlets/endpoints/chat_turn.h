@@ -18,7 +18,9 @@
 #include "chat_prompt.h"
 #include "members.h"
 #include "offered_tools.h"
+#include "prompt_progress.h"
 #include "quire/tool.h"
+#include "saved_context.h"
 #include "shown_tokens.h"
 
 namespace endpoints {
@@ -72,6 +74,13 @@ class ChatTurn {
   Task<> compute() {
     co_await queue();
     co_await context_.prefill();
+    co_await note_use(context_);
+  }
+  // The same, and awaits report(progress) on the way.
+  template <typename Report>
+  Task<> compute(Report report) {
+    co_await open();
+    co_await compute_in_slices(context_, tokens_, opened_count_, std::move(report));
     co_await note_use(context_);
   }
   // How many tokens the prompt has. Nothing is computed.
@@ -248,10 +257,17 @@ class ChatTurn {
 
   Task<> queue() {
     if (is_queued_) co_return;
-    is_queued_ = true;
-    found_before_ = co_await open_saved();
-    opened_count_ = context_.token_count();
+    co_await open();
     co_await context_.append(std::span(tokens_).subspan(opened_count_));
+  }
+  // Everything before the first token is queued.
+  Task<> open() {
+    is_queued_ = true;
+    if (std::optional<OpenedContext> opened = co_await open_saved(prompt_, tokens_)) {
+      context_ = std::move(opened->context);
+      found_before_ = opened->found_count;
+    }
+    opened_count_ = context_.token_count();
     if (prompt_.keep.count() > 0) co_await context_.hint(ContextHint::Keep, prompt_.keep);
   }
   // `context` has computed the prompt.
@@ -260,25 +276,6 @@ class ChatTurn {
     const std::uint32_t found = context.found_token_count() - found_before_;
     usage_.cached_count = std::min<std::size_t>(opened_count_ + found, tokens_.size());
     usage_.misses = co_await explained_misses(prompt_.model);
-  }
-
-  // Begins with the saved context, as far as the prompt begins like it. The last token of the prompt
-  // is computed in any case, because the answer follows it. Returns how many tokens that context
-  // has ever found.
-  Task<std::uint32_t> open_saved() {
-    if (!prompt_.saved || prompt_.saved->model != co_await prompt_.model.name()) co_return 0;
-    const auto differs = std::ranges::mismatch(tokens_, prompt_.saved->tokens).in1;
-    const auto common = std::min(differs - tokens_.begin(), std::ssize(tokens_) - 1);
-    if (common == 0) co_return 0;
-    Result<Context> opened = co_await attempt(Context::open(prompt_.model, prompt_.saved->name));
-    if (!opened.ok()) {  // Its time is over, or the request names another model.
-      runtime::log(LogLevel::Warning, "the context " + prompt_.saved->name +
-                                          " is computed again: " + opened.error().message);
-      co_return 0;
-    }
-    context_ = std::move(opened).take();
-    const auto counters = co_await context_.rewind(static_cast<std::uint32_t>(common));
-    co_return counters.found_token_count;
   }
 
   // ---- an answer --------------------------------------------------------------------------------

@@ -27,6 +27,11 @@ inline const ErrorRow& row_of(const Error& error) {
   }
 }
 
+inline const char* open_ai_code_of(const Error& error) {
+  const ErrorRow& row = row_of(error);
+  return row.open_ai_code != nullptr ? row.open_ai_code : row.open_ai_type;
+}
+
 inline bool is_internal(const Error& error) {
   return row_of(error).status == row_of(ErrorKind::Internal).status;
 }

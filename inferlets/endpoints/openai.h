@@ -9,7 +9,9 @@
 
 #include "cache_use.h"
 #include "errors.h"
+#include "live_options.h"
 #include "members.h"
+#include "prompt_progress.h"
 
 namespace endpoints::openai {
 
@@ -28,17 +30,15 @@ inline std::string error_json(const Error& error) {
 }
 
 // Runs `handling`, and writes the error in which it ends. If the response has begun, the error is
-// the last event of the stream.
+// the last event of the stream, or the body.
 inline Task<> answer(serve::Request request, serve::Response response, Task<> handling) {
   const Result<void> outcome = co_await attempt(std::move(handling));
   if (outcome.ok()) co_return;
   const Error error = outcome.error();
   const std::uint32_t status = row_of(error).status;
   if (response.begun()) {
-    const Error shown = shown_error(error, "the request " + request.id());
-    const std::string event = "data: " + error_json(shown) + "\n\n";
-    const Result<void> sent = co_await attempt(response.write(event));
-    co_await fail(sent.ok() ? error : sent.error());
+    const std::string json = error_json(shown_error(error, "the request " + request.id()));
+    co_return co_await end_begun(response, serve::event_text(json), json, error);
   }
   if (is_internal(error)) co_await fail(error);
   serve::Headers headers;
@@ -103,9 +103,11 @@ inline Result<GenerateOptions> read_drawing(Members& in, const Model& model) {
 struct Streaming {
   bool is_on = false;
   bool has_usage = false;
+  bool has_progress = false;  // Of the prompt.
 };
 inline Result<Streaming> read_streaming(Members& in) {
   Streaming out{.is_on = TRY(in.flag("stream"))};
+  out.has_progress = TRY(in.flag("return_progress")) && out.is_on;
   const Json* options = in.find("stream_options");
   if (options == nullptr) return out;
   if (!out.is_on) return in.bad("stream_options", "needs \"stream\": true");

@@ -21,16 +21,37 @@ const char* reason_of(const ChatAnswer& answer) {
 
 class Stream {
  public:
-  Stream(Identity identity, serve::Response response, bool has_usage)
-      : identity_(std::move(identity)), response_(std::move(response)), has_usage_(has_usage) {}
+  Stream(Identity identity, serve::LiveEvents events, bool has_usage)
+      : identity_(std::move(identity)), events_(std::move(events)), has_usage_(has_usage) {}
 
-  Result<void> begin() {
-    if (!events_) events_ = TRY(response_.events());
-    return {};
-  }
   // `delta` are its members, as JSON without braces.
   Task<> send(std::uint32_t choice, std::string delta, std::string logprobs = "",
-              const char* finish_reason = nullptr) const {
+              const char* finish_reason = nullptr) {
+    JsonWriter json = chunk(choice, delta, logprobs, finish_reason);
+    co_await events_.send(json.end_object().str());
+  }
+  Task<> report(PromptProgress progress) {
+    JsonWriter json = chunk(0, R"("role":"assistant","content":null)", "", nullptr);
+    json.key("prompt_progress");
+    progress.write(json);
+    co_await events_.send(json.end_object().str());
+  }
+  Task<> end(Usage usage) {
+    if (has_usage_) {
+      JsonWriter json;
+      identity_.write(json, "chat.completion.chunk");
+      json.key("choices").begin_array().end_array().key("usage");
+      write_usage(json, usage);
+      co_await events_.send(json.end_object().str());
+    }
+    co_await events_.send("[DONE]");
+    co_await events_.finish();
+  }
+
+ private:
+  // An object that is still open.
+  JsonWriter chunk(std::uint32_t choice, const std::string& delta, const std::string& logprobs,
+                   const char* finish_reason) const {
     JsonWriter json;
     identity_.write(json, "chat.completion.chunk");
     json.key("choices").begin_array().begin_object().key("index").number(choice);
@@ -40,24 +61,11 @@ class Stream {
     finish_reason == nullptr ? json.null() : json.text(finish_reason);
     json.end_object().end_array();
     if (has_usage_) json.key("usage").null();
-    co_await events_->send(json.end_object());
-  }
-  Task<> end(Usage usage) const {
-    if (has_usage_) {
-      JsonWriter json;
-      identity_.write(json, "chat.completion.chunk");
-      json.key("choices").begin_array().end_array().key("usage");
-      write_usage(json, usage);
-      co_await events_->send(json.end_object());
-    }
-    co_await events_->send("[DONE]");
-    co_await events_->finish();
+    return json;
   }
 
- private:
   Identity identity_;
-  serve::Response response_;
-  std::optional<serve::EventStream> events_;  // Once the first answer has begun.
+  serve::LiveEvents events_;
   bool has_usage_;
 };
 
@@ -71,7 +79,6 @@ class Choice : public AnswerSink {
 
   Task<> begin(const Usage&) override {
     if (stream_ == nullptr) co_return;
-    co_await stream_->begin();
     co_await stream_->send(index_, R"("role":"assistant","content":"")");
   }
   Task<> end(const ChatAnswer& answer) {
@@ -163,6 +170,43 @@ Task<ChoiceAnswer> answer_of(ChatTurn& turn, Model model, Stream* stream, std::u
   co_return ChoiceAnswer{std::move(answer), choice.logprobs()};
 }
 
+struct ChatAnswers {
+  std::vector<ChatAnswer> answers;
+  std::vector<std::string> logprobs;
+  Usage usage;
+};
+
+// The choices of the request, streamed if there is a stream.
+Task<ChatAnswers> all_answers(ChatTurn& turn, const ChatRequest& request, Stream* stream,
+                              std::uint32_t token_count_max) {
+  if (stream != nullptr && request.stream.has_progress) {
+    co_await turn.compute([stream](PromptProgress progress) { return stream->report(progress); });
+  } else if (request.n > 1) {
+    co_await turn.compute();
+  }
+  std::vector<Task<ChoiceAnswer>> tasks;
+  for (std::uint32_t i = 0; i < request.n; ++i) {
+    tasks.push_back(
+        answer_of(turn, request.prompt.model, stream, i, token_count_max, request.has_logprobs));
+  }
+  ChatAnswers out;
+  std::size_t answer_count = 0;
+  for (ChoiceAnswer& each : co_await gather(std::move(tasks))) {
+    answer_count += each.answer.tokens.size();
+    out.answers.push_back(std::move(each.answer));
+    out.logprobs.push_back(std::move(each.logprobs));
+  }
+  out.usage = turn.usage();
+  out.usage.answer_count = answer_count;
+  co_return out;
+}
+
+Task<std::string> whole(ChatTurn& turn, const ChatRequest& request, Identity identity,
+                        std::uint32_t token_count_max) {
+  const ChatAnswers all = co_await all_answers(turn, request, nullptr, token_count_max);
+  co_return whole_response(identity, all.answers, all.logprobs, request.has_logprobs, all.usage);
+}
+
 Task<> respond(serve::Request http, serve::Response response, ConversationOptions options) {
   const Json body = co_await request_body(http);
   LeftOut left_out;
@@ -175,29 +219,13 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
       co_await answer_room(model, turn.usage().prompt_count, turn.room(), request.token_count_max,
                            request.token_count_member);
   const Identity identity = co_await Identity::make("chatcmpl-", model);
-  std::optional<Stream> stream;
-  if (request.stream.is_on) {
-    stream.emplace(identity, response, request.stream.has_usage);
+  if (!request.stream.is_on) {
+    co_return co_await respond_whole(response, options.live,
+                                     whole(turn, request, identity, token_count_max));
   }
-  if (request.n > 1) co_await turn.compute();
-  std::vector<Task<ChoiceAnswer>> tasks;
-  for (std::uint32_t i = 0; i < request.n; ++i) {
-    tasks.push_back(answer_of(turn, model, stream ? &*stream : nullptr, i, token_count_max,
-                              request.has_logprobs));
-  }
-  std::vector<ChatAnswer> answers;
-  std::vector<std::string> logprobs;
-  std::size_t answer_count = 0;
-  for (ChoiceAnswer& each : co_await gather(std::move(tasks))) {
-    answer_count += each.answer.tokens.size();
-    answers.push_back(std::move(each.answer));
-    logprobs.push_back(std::move(each.logprobs));
-  }
-  Usage usage = turn.usage();
-  usage.answer_count = answer_count;
-  if (stream) co_return co_await stream->end(usage);
-  co_await response.json(200,
-                         whole_response(identity, answers, logprobs, request.has_logprobs, usage));
+  Stream stream(identity, co_await options.live.open(response), request.stream.has_usage);
+  const ChatAnswers all = co_await all_answers(turn, request, &stream, token_count_max);
+  co_await stream.end(all.usage);
 }
 
 Task<> handle(serve::Request request, serve::Response response, ConversationOptions options) {

@@ -12,6 +12,7 @@ namespace {
 struct Prompt {
   std::string text;  // Empty if the request gives tokens.
   std::vector<std::uint32_t> tokens;
+  std::uint32_t answer_count_max = 0;  // Tokens; known once the prompt is checked.
 };
 
 struct CompletionRequest {
@@ -47,9 +48,10 @@ Result<std::vector<Prompt>> read_prompts(Members& in, const Model& model) {
   std::vector<Prompt> prompts;
   for (const Json& each : all) {
     if (each.is_text() && !each.text().empty()) {
-      prompts.push_back({std::string(each.text()), {}});
+      prompts.push_back({.text = std::string(each.text()), .tokens = {}});
     } else if (!each.items().empty()) {
-      prompts.push_back({"", TRY(read_tokens(each, "prompt", model))});
+      std::vector<std::uint32_t> tokens = TRY(read_tokens(each, "prompt", model));
+      prompts.push_back({.text = "", .tokens = std::move(tokens)});
     } else {
       return wanted;
     }
@@ -155,22 +157,29 @@ struct Answer {
 
 class Completion {
  public:
-  Completion(CompletionRequest request, serve::Response response)
-      : request_(std::move(request)), response_(std::move(response)) {}
+  Completion(CompletionRequest request, serve::Response response, LiveOptions live)
+      : request_(std::move(request)), response_(std::move(response)), live_(live) {}
 
   Task<> run() {
     identity_ = co_await Identity::make("cmpl-", request_.model);
-    std::vector<Task<Answer>> choices;
-    for (Prompt& prompt : request_.prompts) co_await begin(prompt, choices);
-    std::vector<Answer> answers = co_await gather(std::move(choices));
-    for (const Answer& each : answers) usage_.answer_count += each.token_count;
-    request_.stream.is_on ? co_await end_stream() : co_await respond(std::move(answers));
+    for (Prompt& prompt : request_.prompts) co_await check(prompt);
+    if (!request_.stream.is_on) co_return co_await respond_whole(response_, live_, whole());
+    events_ = co_await live_.open(response_);
+    co_await all_answers();
+    co_await end_stream();
   }
 
  private:
-  // Each choice is a fork of its prompt. The pass that draws the first token of an only choice
-  // computes the prompt; several find it computed.
-  Task<> begin(Prompt& prompt, std::vector<Task<Answer>>& choices) {
+  Task<std::vector<Answer>> all_answers() {
+    std::vector<Task<Answer>> choices;
+    for (const Prompt& prompt : request_.prompts) co_await begin(prompt, choices);
+    std::vector<Answer> answers = co_await gather(std::move(choices));
+    for (const Answer& each : answers) usage_.answer_count += each.token_count;
+    co_return answers;
+  }
+
+  // Finds all that is wrong with a prompt, and computes nothing yet.
+  Task<> check(Prompt& prompt) {
     if (prompt.tokens.empty()) {
       const std::string text = prompt.text;
       Result<std::vector<std::uint32_t>> tokens =
@@ -180,22 +189,34 @@ class Completion {
     } else if (request_.echoes) {
       prompt.text = valid_utf8(co_await request_.model.detokenize(prompt.tokens, true));
     }
-    GenerateOptions options = request_.generate;
     const std::size_t count = prompt.tokens.size();
-    options.penalty_first = static_cast<std::uint32_t>(count);
     const std::uint32_t room = co_await room_after(request_.model, count, "prompt");
-    options.max_tokens =
+    prompt.answer_count_max =
         co_await answer_room(request_.model, count, room, request_.token_count_max);
-    Context context = co_await Context::create(request_.model);
-    co_await context.append(prompt.tokens);
     usage_.prompt_count += count;
+  }
+
+  // Each choice is a fork of its prompt. The pass that draws the first token of an only choice
+  // computes the prompt; several find it computed.
+  Task<> begin(const Prompt& prompt, std::vector<Task<Answer>>& choices) {
+    GenerateOptions options = request_.generate;
+    options.penalty_first = static_cast<std::uint32_t>(prompt.tokens.size());
+    options.max_tokens = prompt.answer_count_max;
+    Context context = co_await Context::create(request_.model);
     if (request_.keep.count() > 0) co_await context.hint(ContextHint::Keep, request_.keep);
     const bool is_only = request_.prompts.size() * request_.n == 1;
-    const bool is_computed = !is_only || options.max_tokens == 0;
-    if (is_computed) {
-      co_await context.prefill();
-      co_await note_use(context);
+    const bool has_progress = request_.stream.has_progress;
+    const bool is_computed = !is_only || has_progress || options.max_tokens == 0;
+    if (has_progress) {
+      const auto index = static_cast<std::uint32_t>(choices.size());
+      co_await compute_in_slices(context, prompt.tokens, 0, [this, index](PromptProgress progress) {
+        return report(index, progress);
+      });
+    } else {
+      co_await context.append(prompt.tokens);
+      if (is_computed) co_await context.prefill();
     }
+    if (is_computed) co_await note_use(context);
     for (std::uint32_t i = 0; i < request_.n; ++i, ++options.seed) {
       const auto index = static_cast<std::uint32_t>(choices.size());
       Answer begun;
@@ -287,16 +308,27 @@ class Completion {
     finish_reason == nullptr ? json.null() : json.text(finish_reason);
     json.end_object();
   }
-  Task<> send(std::uint32_t index, std::string text, std::string logprobs,
-              const char* finish_reason) {
+  // An object that is still open.
+  JsonWriter chunk(std::uint32_t index, std::string_view text, const std::string& logprobs,
+                   const char* finish_reason) const {
     JsonWriter json;
     identity_.write(json, "text_completion");
     json.key("choices").begin_array();
     write_choice(json, index, text, logprobs, finish_reason);
     json.end_array();
     if (request_.stream.has_usage) json.key("usage").null();
-    if (!events_) events_ = co_await response_.events();
-    co_await events_->send(json.end_object());
+    return json;
+  }
+  Task<> send(std::uint32_t index, std::string text, std::string logprobs,
+              const char* finish_reason) {
+    JsonWriter json = chunk(index, text, logprobs, finish_reason);
+    co_await events_->send(json.end_object().str());
+  }
+  Task<> report(std::uint32_t index, PromptProgress progress) {
+    JsonWriter json = chunk(index, "", "", nullptr);
+    json.key("prompt_progress");
+    progress.write(json);
+    co_await events_->send(json.end_object().str());
   }
   Task<> end_stream() {
     if (request_.stream.has_usage) {
@@ -304,12 +336,13 @@ class Completion {
       identity_.write(json, "text_completion");
       json.key("choices").begin_array().end_array().key("usage");
       write_usage(json, usage_);
-      co_await events_->send(json.end_object());
+      co_await events_->send(json.end_object().str());
     }
     co_await events_->send("[DONE]");
     co_await events_->finish();
   }
-  Task<> respond(std::vector<Answer> answers) {
+  Task<std::string> whole() {
+    const std::vector<Answer> answers = co_await all_answers();
     JsonWriter json;
     identity_.write(json, "text_completion");
     json.key("choices").begin_array();
@@ -318,27 +351,28 @@ class Completion {
     }
     json.end_array().key("usage");
     write_usage(json, usage_);
-    co_await response_.json(200, json.end_object());
+    co_return json.end_object().str();
   }
 
   CompletionRequest request_;
   serve::Response response_;
   Identity identity_;
-  std::optional<serve::EventStream> events_;  // Once there is an event.
+  LiveOptions live_;
+  std::optional<serve::LiveEvents> events_;  // If the request wants a stream.
   Usage usage_;
 };
 
-Task<> respond(serve::Request http, serve::Response response) {
+Task<> respond(serve::Request http, serve::Response response, LiveOptions options) {
   const Json body = co_await request_body(http);
   LeftOut left_out;
   CompletionRequest request = co_await read_completion_request(body, left_out);
   left_out.tell(response);
-  Completion completion(std::move(request), response);
+  Completion completion(std::move(request), response, options);
   co_await completion.run();
 }
 
-Task<> handle(serve::Request request, serve::Response response) {
-  co_await answer(request, response, respond(request, response));
+Task<> handle(serve::Request request, serve::Response response, LiveOptions options) {
+  co_await answer(request, response, respond(request, response, options));
 }
 
 }  // namespace

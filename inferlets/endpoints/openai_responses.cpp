@@ -227,16 +227,14 @@ Task<ResponseState> carried_out(Work& work, ResponseOutput& output) {
 
 class ClientEvents : public EventOutput {
  public:
-  explicit ClientEvents(serve::Response http) : http_(std::move(http)) {}
+  explicit ClientEvents(serve::LiveEvents stream) : stream_(std::move(stream)) {}
   Task<> event(std::string type, std::string json) override {
-    if (!stream_) stream_ = co_await http_.events();
-    co_await stream_->send(json, {.name = std::move(type)});
+    return stream_.send(std::move(json), {.name = std::move(type)});
   }
-  Task<> finish() { co_await stream_->finish(); }
+  Task<> finish() { return stream_.finish(); }
 
  private:
-  serve::Response http_;
-  std::optional<serve::EventStream> stream_;  // Once there is an event.
+  serve::LiveEvents stream_;
 };
 
 // The error as the client reads it. The log has the text of one that is not about the request.
@@ -245,16 +243,26 @@ Error logged(const Error& error, const std::string& id) {
   return shown_error(error, "the response " + id);
 }
 
-Task<> in_foreground(Work work, serve::Response http) {
+Task<std::string> whole(Work& work) {
+  ResponseOutput output(work.request.prompt.model, work.head, nullptr);
+  const ResponseState state = co_await carried_out(work, output);
+  co_return output.response(state);
+}
+
+// The first events do not wait for the prompt.
+Task<> begin_early(ResponseOutput& output) {
+  co_await sleep(kRefusalTime);
+  co_await output.begin({});
+}
+
+Task<> in_foreground(Work work, serve::Response http, LiveOptions live) {
   const Model model = work.request.prompt.model;
-  if (!work.request.is_stream) {
-    ResponseOutput output(model, work.head, nullptr);
-    const ResponseState state = co_await carried_out(work, output);
-    co_return co_await http.json(200, output.response(state));
-  }
-  ClientEvents events(http);
+  if (!work.request.is_stream) co_return co_await respond_whole(http, live, whole(work));
+  ClientEvents events(co_await live.open(http));
   ResponseOutput output(model, work.head, &events);
+  Task<> early = co_await spawn(begin_early(output));
   const Result<ResponseState> outcome = co_await attempt(carried_out(work, output));
+  early.drop();
   if (!outcome.ok() && http.begun()) {
     const ResponseState state{.status = "failed", .error = logged(outcome.error(), work.head.id)};
     co_await output.report("response.failed", state);
@@ -302,13 +310,13 @@ Task<> end_early(Work& work, ResponseOutput& output, const Error& error) {
   co_await output.report("response.failed", state);
 }
 
-Task<> in_background(Work work, serve::Response http) {
+Task<> in_background(Work work, serve::Response http, LiveOptions live) {
   messaging::Subscription messages = co_await messaging::subscribe(work.head.id);
   ResponseOutput begun(work.request.prompt.model, work.head, nullptr);
   co_await begin_in_store(work, begun);
-  std::optional<serve::EventStream> stream;
+  std::optional<serve::LiveEvents> stream;
   if (work.request.is_stream) {
-    stream = co_await http.events({}, serve::AfterClient::GoOn);
+    stream = co_await live.open(http, ": ping\n\n", serve::AfterClient::GoOn);
   } else {
     co_await http.json(200, begun.response({.status = "queued"}));
   }
@@ -343,8 +351,9 @@ Task<> create(serve::Request http, serve::Response response, Options options) {
   Work work{std::move(request), std::string(body.text("instructions")),
             responses,          std::move(turn),
             std::move(head),    token_count_max};
-  if (is_background) co_return co_await in_background(std::move(work), response);
-  co_await in_foreground(std::move(work), response);
+  const LiveOptions live = options.conversation.live;
+  if (is_background) co_return co_await in_background(std::move(work), response, live);
+  co_await in_foreground(std::move(work), response, live);
 }
 
 Task<> count_tokens(serve::Request http, serve::Response response, ResponseStore responses) {
@@ -378,7 +387,7 @@ Task<std::string> response_now(ResponseStore responses, std::string id, Response
 }
 
 Task<> retrieve(serve::Request http, serve::Response response, ResponseStore responses,
-                std::string id) {
+                std::string id, LiveOptions live) {
   Query query(http);
   const bool is_stream = co_await query.flag("stream");
   const std::optional<std::uint64_t> after =
@@ -395,7 +404,7 @@ Task<> retrieve(serve::Request http, serve::Response response, ResponseStore res
                         "its events"));
   }
   EventFollower follower(responses, id, after ? static_cast<double>(*after) : -1);
-  co_await follower.follow(co_await response.events());
+  co_await follower.follow(co_await live.open(response));
 }
 
 Task<> cancel(serve::Response response, ResponseStore responses, std::string id) {
@@ -489,7 +498,7 @@ Task<> respond(serve::Request http, serve::Response response, Options options) {
   if (what == "/cancel") return cancel(response, responses, id);
   if (id == "input_tokens") return count_tokens(http, response, responses);
   if (method == "DELETE") return erase(response, responses, id);
-  return retrieve(http, response, responses, id);
+  return retrieve(http, response, responses, id, options.conversation.live);
 }
 
 Task<> handle(serve::Request request, serve::Response response, Options options) {

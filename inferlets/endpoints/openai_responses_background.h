@@ -23,7 +23,7 @@ inline constexpr std::string_view kCancel = "cancel";
 class KeptEvents : public EventOutput {
  public:
   KeptEvents(std::string id, messaging::Subscription messages,
-             std::optional<serve::EventStream> client)
+             std::optional<serve::LiveEvents> client)
       : id_(std::move(id)),
         messages_(std::move(messages)),
         message_(messages_.next()),
@@ -44,7 +44,7 @@ class KeptEvents : public EventOutput {
   Task<> finish() {
     co_await write(true);
     if (!client_) co_return;
-    const Result<void> finished = client_->finish();
+    const Result<void> finished = co_await attempt(client_->finish());
     if (!finished.ok() && finished.error().code != ErrorCode::Unavailable) co_await finished;
   }
   // Messages from now on are not answered: the response is ending.
@@ -95,7 +95,7 @@ class KeptEvents : public EventOutput {
   std::string id_;
   messaging::Subscription messages_;
   std::optional<Future<std::string>> message_;
-  std::optional<serve::EventStream> client_;
+  std::optional<serve::LiveEvents> client_;
   std::string tail_;          // What the last part is to hold.
   std::uint32_t number_ = 0;  // Of the last part.
   bool is_written_ = true;    // The last write that began has all of it.
@@ -124,7 +124,7 @@ class EventFollower {
   EventFollower(ResponseStore responses, std::string id, double after)
       : responses_(responses), id_(std::move(id)), after_(after) {}
 
-  Task<> follow(serve::EventStream client) {
+  Task<> follow(serve::LiveEvents client) {
     constexpr std::chrono::milliseconds kPoll{100};
     constexpr std::uint32_t kIdlePollsMax = 10;
     for (std::uint32_t idle_polls = 0; !is_over_;) {
@@ -142,7 +142,7 @@ class EventFollower {
 
  private:
   // Whether there was something to read.
-  Task<bool> send_more(serve::EventStream client) {
+  Task<bool> send_more(serve::LiveEvents& client) {
     const std::string key = ResponseStore::part_key(id_, ResponsePart::Events, part_);
     const Result<store::Value> part = co_await attempt(store::get(key));
     if (!part.ok() && part.error().code == ErrorCode::NotFound) co_return false;

@@ -64,11 +64,10 @@ inline std::string response_json(const ResponseHead& head, const ResponseState& 
   json.key("model").text(head.model).key("output").begin_array();
   for (const std::string& each : output) json.raw(each);
   json.end_array().key("error");
+  if (!state.error) json.null();
   if (state.error) {
-    json.begin_object().key("code").text("server_error").key("message");
-    json.text(state.error->message).end_object();
-  } else {
-    json.null();
+    json.begin_object().key("code").text(open_ai_code_of(*state.error));
+    json.key("message").text(state.error->message).end_object();
   }
   json.key("incomplete_details");
   state.is_cut ? json.raw(R"({"reason":"max_output_tokens"})") : json.null();
@@ -87,7 +86,6 @@ class ResponseOutput : public AnswerSink {
   ResponseOutput(Model model, ResponseHead head, EventOutput* events)
       : model_(std::move(model)), head_(std::move(head)), events_(events) {}
 
-  const ResponseHead& head() const { return head_; }
   const std::vector<std::string>& items() const { return items_; }  // Those that are done, JSON.
   std::string response(const ResponseState& state) const {
     return response_json(head_, state, items_);
@@ -100,8 +98,9 @@ class ResponseOutput : public AnswerSink {
     co_await send(std::move(type), std::move(json));
   }
 
-  // Reports that the response has begun, if no event was reported yet.
+  // Reports that the response has begun, if no event was reported yet. Several tasks may do so.
   Task<> begin(const Usage&) override {
+    const Turn::Hold hold = co_await beginning_.take();
     if (sequence_number_ > 0) co_return;
     co_await report("response.created", {.status = "in_progress"});
     co_await report("response.in_progress", {.status = "in_progress"});
@@ -253,6 +252,7 @@ class ResponseOutput : public AnswerSink {
   std::vector<std::string> items_;
   std::optional<Item> open_;
   std::uint64_t sequence_number_ = 0;
+  Turn beginning_;
 };
 
 }  // namespace endpoints::openai

@@ -271,12 +271,12 @@ inline Result<std::string> read_echo(const Json& body, Members& in, const Respon
 
 inline Result<void> accept_members(Members& in) {
   in.accept({"previous_response_id"});  // Which was read before the others.
-  TRY(in.accept_texts({"user", "safety_identifier"}));
+  TRY(in.accept_texts({"user", "safety_identifier", "service_tier"}));
   TRY(in.accept_objects({"background_options", "stream_options"}));
   TRY(in.whole("max_tool_calls", 0, {0, kLargestWhole}));
-  TRY(in.accept_texts({"service_tier"}));
   TRY(in.accept_only("truncation", {"disabled", "auto"}));
   in.leave_out({"context_management", "moderation", "image", "access_programs"});
+  if (TRY(in.flag("return_progress"))) in.leave_out({"return_progress"});
   TRY(
       in.refuse("conversation prompt messages max_tokens max_completion_tokens "
                 "response_format"));

@@ -52,6 +52,8 @@ struct LogOptions {
 struct EndpointBehavior {
   bool repairs_prompts = false;  // The shipped ones for conversations do.
   bool shows_errors = false;     // Clients read the errors in which programs end.
+  double ping_seconds = 5.0;     // Without an event of a stream, after which there is a ping.
+  bool pads_json = false;        // White space begins a whole answer that takes longer.
 };
 
 struct ServeOptions {

@@ -152,6 +152,12 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
   };
   EXPECT_TRUE(behavior_of("--prompt-repair").repairs_prompts);
   EXPECT_TRUE(behavior_of("--show-errors").shows_errors);
+  EXPECT_TRUE(behavior_of("--pad-json").pads_json);
+  EXPECT_FALSE(behavior_of("--show-errors").pads_json);
+  EXPECT_EQ(behavior_of("--pad-json").ping_seconds, 5.0);
+  EXPECT_EQ(
+      parsed_as<ServeOptions>({"serve", "--ping-seconds", "0.5"}).endpoint_behavior.ping_seconds,
+      0.5);
   EXPECT_FALSE(behavior_of("--prompt-repair").shows_errors);
   EXPECT_EQ(first_line_of_usage_error({"serve", "--adapter", "french=f@0.5"}),
             "--adapter \"french=f@0.5\": a scale is for quire chat and quire generate; programs "

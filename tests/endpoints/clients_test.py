@@ -1,10 +1,12 @@
 """The clients of OpenAI and Anthropic for Python, as their registry has them; see clients.py."""
 import json
+import pathlib
 
 import clients
 import harness
 import tables_test
 from harness import ADD, GOOD_CALL, TEXT, only
+from parrot import parrot
 
 openai = clients.find("openai")
 anthropic = clients.find("anthropic")
@@ -144,8 +146,8 @@ class OpenAiClientTest(harness.EndpointTest):
             self.chat.create(model="x", messages=MESSAGES)
         self.assertEqual((absent.exception.param, absent.exception.code), ("model", "model_not_found"))
         with self.assertRaises(openai.BadRequestError) as refused:
-            self.chat.create(model=self.name, messages=MESSAGES, verbosity="low", stream=True)
-        self.assertEqual((refused.exception.param, refused.exception.code), ("verbosity", "unsupported_parameter"))
+            self.chat.create(model=self.name, messages=MESSAGES, function_call="none", stream=True)
+        self.assertEqual((refused.exception.param, refused.exception.code), ("function_call", "unsupported_parameter"))
         with self.assertRaises(openai.BadRequestError):
             self.client.embeddings.create(model=self.name, input="x")
 
@@ -201,8 +203,36 @@ class AnthropicClientTest(harness.EndpointTest):
         with self.assertRaises(anthropic.NotFoundError):
             self.client.messages.create(**{**self.members, "model": "x"})
         with self.assertRaises(anthropic.BadRequestError) as refused:
-            self.client.messages.create(thinking={"type": "adaptive"}, **self.members)
+            self.client.messages.create(**{**self.members, "extra_body": {"inference_geo": "us"}})
         self.assertTrue(refused.exception.request_id.startswith("req_"))
+
+
+class PingTest(harness.EndpointTest):
+    """Streams in which pings come before the first event."""
+    flags = ("--ping-seconds", "0.01")
+    MESSAGES = [{"role": "user", "content": "x" * 3000}]
+
+    @classmethod
+    def models(cls, folder):
+        return [parrot(pathlib.Path(folder) / "slow", [["Yes", " it is"]], layers=8)]
+
+    @clients.needs(openai, "openai")
+    def test_the_client_of_openai_passes_over_pings(self):
+        client = openai.OpenAI(base_url=self.url + "/v1", api_key="none", max_retries=0)
+        chunks = list(client.chat.completions.create(model=self.name, messages=self.MESSAGES, stream=True, temperature=0))
+        self.assertEqual("".join(chunk.choices[0].delta.content or "" for chunk in chunks), "Yes it is")
+        events = list(client.responses.create(model=self.name, input="y" * 3000, stream=True, temperature=0, store=False))
+        self.assertEqual(events[-1].response.output_text, "Yes it is")
+        texts = [each.choices[0].text for each in client.completions.create(
+            model=self.name, prompt="z" * 3000 + "<|turn0|>", stream=True, temperature=0)]
+        self.assertEqual("".join(texts), "Yes it is")
+
+    @clients.needs(anthropic, "anthropic")
+    def test_the_client_of_anthropic_passes_over_pings(self):
+        client = anthropic.Anthropic(base_url=self.url, api_key="none", max_retries=0)
+        with client.messages.stream(model=self.name, messages=self.MESSAGES, max_tokens=8,
+                                    extra_body={"temperature": 0}) as stream:
+            self.assertEqual(stream.get_final_text(), "Yes it is")
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ def matrix(rows, columns):
     return [[0.0] * columns for _ in range(rows)]
 
 
-def weights(count, chains):
-    """The tensors of a model with `count` tokens that goes on along the chains."""
+def weights(count, chains, layers):
+    """The tensors of a model with `count` tokens that goes on along the chains. Its layers add nothing."""
     rng = random.Random(5)
     embedding = []
     for _ in range(count):
@@ -39,12 +39,15 @@ def weights(count, chains):
     for chain in chains:
         for before, after in zip(chain, chain[1:]):
             head[after] = [old + 3 * new for old, new in zip(head[after], embedding[before])]
-    ones, layer = [[1.0] * HIDDEN], "model.layers.0."
-    tensors = {"model.embed_tokens.weight": embedding, "lm_head.weight": head, "model.norm.weight": ones,
-               layer + "input_layernorm.weight": ones, layer + "post_attention_layernorm.weight": ones,
-               layer + "mlp.gate_proj.weight": matrix(32, HIDDEN), layer + "mlp.up_proj.weight": matrix(32, HIDDEN),
-               layer + "mlp.down_proj.weight": matrix(HIDDEN, 32)}
-    return tensors | {layer + f"self_attn.{each}_proj.weight": matrix(HIDDEN, HIDDEN) for each in "qkvo"}
+    ones = [[1.0] * HIDDEN]
+    tensors = {"model.embed_tokens.weight": embedding, "lm_head.weight": head, "model.norm.weight": ones}
+    for number in range(layers):
+        layer = f"model.layers.{number}."
+        tensors |= {layer + "input_layernorm.weight": ones, layer + "post_attention_layernorm.weight": ones,
+                    layer + "mlp.gate_proj.weight": matrix(32, HIDDEN),
+                    layer + "mlp.up_proj.weight": matrix(32, HIDDEN), layer + "mlp.down_proj.weight": matrix(HIDDEN, 32)}
+        tensors |= {layer + f"self_attn.{each}_proj.weight": matrix(HIDDEN, HIDDEN) for each in "qkvo"}
+    return tensors
 
 
 def write_weights(path, tensors):
@@ -60,8 +63,9 @@ def write_weights(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def parrot(folder, turns, context=8192):
-    """`turns`: for each turn of the assistant the pieces of what it says, which are tokens. All of them differ."""
+def parrot(folder, turns, context=8192, layers=1):
+    """`turns`: for each turn of the assistant the pieces of what it says, which are tokens. All of them differ.
+    More layers take more time, and change nothing else."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True)
     pieces = [piece for turn in turns for piece in turn]
@@ -71,9 +75,9 @@ def parrot(folder, turns, context=8192):
     added = [*special, *marks, *pieces]
     ids = {text: 256 + number for number, text in enumerate(added)}
     chains = [[ids[mark], *(ids[piece] for piece in turn), ids["<|im_end|>"]] for mark, turn in zip(marks, turns)]
-    write_weights(folder / "model.safetensors", weights(256 + len(added), chains))
+    write_weights(folder / "model.safetensors", weights(256 + len(added), chains, layers))
     config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 256 + len(added),
-              "hidden_size": HIDDEN, "num_hidden_layers": 1, "num_attention_heads": 3, "num_key_value_heads": 3,
+              "hidden_size": HIDDEN, "num_hidden_layers": layers, "num_attention_heads": 3, "num_key_value_heads": 3,
               "intermediate_size": 32, "max_position_embeddings": context, "rms_norm_eps": 1e-5,
               "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": False, "torch_dtype": "float32",
               "eos_token_id": ids["<|im_end|>"]}

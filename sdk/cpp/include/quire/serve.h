@@ -38,6 +38,7 @@
 
 #include "quire/annotations.h"
 #include "quire/bindings.h"
+#include "quire/event_text.h"
 #include "quire/future.h"
 #include "quire/http.h"
 #include "quire/json.h"
@@ -58,11 +59,6 @@ inline constexpr std::size_t kPartBytesMax = std::size_t{1} << 20;  // Of one wr
 // The fate of the program if its client goes before the response is finished.
 enum class AfterClient : std::uint32_t { Stop = 0, GoOn = 1 };
 
-struct Event {
-  std::string name = {};  // Empty: the client takes it for "message".
-  std::string id = {};
-};
-
 namespace detail {
 
 // The state that the request and its response share.
@@ -72,6 +68,7 @@ struct Exchange {
   Headers headers;
   Headers added;  // To the response.
   bool begun = false;
+  bool has_events = false;  // The response that has begun is an event stream.
   bool finished = false;
   struct Refusal {
     std::uint32_t status = 0;
@@ -142,6 +139,13 @@ inline std::string decode_query(std::string_view text) {
   return decode_path(blanks);
 }
 
+inline constexpr const char* kEventStream = "text/event-stream";
+
+inline void add_event_headers(Headers& headers) {
+  headers.push_back({"content-type", kEventStream});
+  headers.push_back({"cache-control", "no-store"});
+}
+
 inline bool has_header(const Headers& headers, std::string_view name) {
   const auto is_same = [&](const Header& each) {
     return std::equal(each.name.begin(), each.name.end(), name.begin(), name.end(),
@@ -162,6 +166,7 @@ class Response {
   explicit Response(detail::ExchangeHandle exchange) : exchange_(std::move(exchange)) {}
 
   bool begun() const { return exchange_->begun; }
+  bool has_events() const { return exchange_->has_events; }  // It began as an event stream.
   bool finished() const { return exchange_->finished; }
 
   // The response has it too, whatever begins it.
@@ -178,6 +183,9 @@ class Response {
                                     quire::detail::count_of(lines.size()),
                                     static_cast<std::uint32_t>(after))));
     exchange_->begun = true;
+    exchange_->has_events = std::ranges::any_of(all, [](const Header& each) {
+      return each.name == "content-type" && each.value == detail::kEventStream;
+    });
     return {};
   }
   // At most kPartBytesMax. Ready once there is room for another part: wait for it.
@@ -246,17 +254,7 @@ class EventStream {
 
   // One event, whose data may have several lines. Ready once there is room for another.
   Future<void> send(std::string_view data, const Event& event = {}) const {
-    std::string text;
-    if (!event.name.empty()) text += "event: " + event.name + "\n";
-    if (!event.id.empty()) text += "id: " + event.id + "\n";
-    for (std::size_t start = 0; start != std::string_view::npos;) {
-      const std::size_t end = data.find('\n', start);
-      text += "data: ";
-      text += data.substr(start, end == std::string_view::npos ? end : end - start);
-      text += '\n';
-      start = end == std::string_view::npos ? end : end + 1;
-    }
-    return response_.write(text + "\n");
+    return response_.write(event_text(data, event));
   }
   Future<void> send(const JsonWriter& data, const Event& event = {}) const {
     return send(data.str(), event);
@@ -272,8 +270,7 @@ class EventStream {
 };
 
 inline Result<EventStream> Response::events(Headers headers, AfterClient after) const {
-  headers.push_back({"content-type", "text/event-stream"});
-  headers.push_back({"cache-control", "no-store"});
+  detail::add_event_headers(headers);
   TRY(begin(200, headers, after));
   return EventStream(*this);
 }

@@ -64,8 +64,8 @@ Result<std::optional<int>> ServedPrograms::find(EndWatch& end) {
   named_ = std::move(found).take();
   endpoint_programs_.emplace(named_, sources.sources(), folder);
   Result<server::EndpointTable> endpoints = endpoint_programs_->find(
-      options_.endpoints, {.is_there = options_.has_shipped_endpoints,
-                           .repairs_prompts = options_.endpoint_behavior.repairs_prompts});
+      options_.endpoints,
+      {.is_there = options_.has_shipped_endpoints, .behavior = options_.endpoint_behavior});
   if (end.is_asked()) return std::optional(cli::number(cli::ExitCode::Ok));
   if (endpoint_programs_->build_exit_code() != 0) {
     return std::optional(endpoint_programs_->build_exit_code());

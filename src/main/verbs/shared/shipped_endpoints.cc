@@ -16,16 +16,28 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAnyOfThem = "openai_chat.wasm";
 
+void add_arguments(const ShippedEndpoint& endpoint, const cli::EndpointBehavior& behavior,
+                   std::vector<std::string>& arguments) {
+  const bool repairs = behavior.repairs_prompts && endpoint.reads_conversations;
+  if (repairs) arguments.push_back("--prompt-repair");
+  if (!endpoint.streams) return;
+  if (behavior.ping_seconds != cli::EndpointBehavior().ping_seconds) {
+    arguments.push_back("--ping-seconds");
+    arguments.push_back(std::to_string(behavior.ping_seconds));
+  }
+  if (behavior.pads_json) arguments.push_back("--pad-json");
+}
+
 }  // namespace
 
 std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own,
-                                                    bool repairs_prompts) {
+                                                    const cli::EndpointBehavior& behavior) {
   std::vector<server::EndpointRule> rules;
   for (const ShippedEndpoint& each : kShippedEndpoints) {
     Result<server::EndpointRule> parsed = server::parse_endpoint_rule(each.rule);
     QUIRE_CHECK(parsed.ok(), "a shipped endpoint is a rule");
     server::EndpointRule rule = std::move(parsed).take();
-    if (repairs_prompts && each.reads_conversations) rule.arguments.push_back("--prompt-repair");
+    add_arguments(each, behavior, rule.arguments);
     const auto is_same = [&](const server::EndpointRule& other) {
       return other.text() == rule.text();
     };

@@ -8,33 +8,36 @@
 
 #include "application/server/endpoint_table.h"
 #include "base/result.h"
+#include "cli/options_serve.h"
 
 namespace quire {
 
 struct ShippedEndpoint {
   const char* rule;                  // As --endpoint takes it, with the name of the program.
-  bool reads_conversations = false;  // Takes --prompt-repair.
+  bool reads_conversations = false;  // Takes --prompt-repair,
+  bool streams = false;              // and --ping-seconds and --pad-json.
 };
 inline constexpr ShippedEndpoint kShippedEndpoints[] = {
     {"GET /v1/models=openai_models"},
     {"GET /v1/models/*=openai_models"},
-    {"POST /v1/chat/completions=openai_chat", true},
-    {"POST /v1/completions=openai_completions"},
+    {"POST /v1/chat/completions=openai_chat", true, true},
+    {"POST /v1/completions=openai_completions", false, true},
     {"POST /v1/embeddings=openai_embeddings"},
-    {"POST /v1/responses=openai_responses", true},
+    {"POST /v1/responses=openai_responses", true, true},
     {"POST /v1/responses/*=openai_responses"},
-    {"GET /v1/responses/*=openai_responses"},
+    {"GET /v1/responses/*=openai_responses", false, true},
     {"DELETE /v1/responses/*=openai_responses"},
-    {"POST /v1/messages=anthropic_messages", true},
+    {"POST /v1/messages=anthropic_messages", true, true},
     {"POST /v1/messages/count_tokens=anthropic_count_tokens"},
     {"POST /tokenize=token_endpoints"},
     {"POST /detokenize=token_endpoints"},
     {"POST /apply-template=token_endpoints"},
 };
 
-// Returns the endpoints for whose place `own` has no rule. The program of each is a name.
+// Returns the endpoints for whose place `own` has no rule. The program of each is a name. Its
+// arguments are those of `behavior` that differ from the programs' defaults.
 std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own,
-                                                    bool repairs_prompts = false);
+                                                    const cli::EndpointBehavior& behavior = {});
 
 // The folder that has the programs, for `executable`. NotFound names the places that were looked at,
 // and what to do.

@@ -18,6 +18,14 @@ std::vector<server::EndpointRule> rules_of(const std::vector<std::string>& texts
   return rules;
 }
 
+std::size_t argument_count(const cli::EndpointBehavior& behavior) {
+  std::size_t count = 0;
+  for (const server::EndpointRule& each : shipped_endpoints({}, behavior)) {
+    count += each.arguments.size();
+  }
+  return count;
+}
+
 TEST(ShippedEndpoints, AllOfThemMakeATable) {
   const std::vector<server::EndpointRule> rules = shipped_endpoints({});
   EXPECT_EQ(rules.size(), std::size(kShippedEndpoints));
@@ -36,15 +44,18 @@ TEST(ShippedEndpoints, OneOfTheUserTakesThePlaceOfItsPathAndMethodAlone) {
 }
 
 TEST(ShippedEndpoints, ThoseForConversationsRepairPromptsIfTheyAreTo) {
-  const auto count_with = [](bool repairs_prompts) {
-    std::size_t count = 0;
-    for (const server::EndpointRule& each : shipped_endpoints({}, repairs_prompts)) {
-      count += each.arguments.size();
-    }
-    return count;
-  };
-  EXPECT_EQ(count_with(true), 3u);
-  EXPECT_EQ(count_with(false), 0u);
+  EXPECT_EQ(argument_count({.repairs_prompts = true}), 3u);
+  EXPECT_EQ(argument_count({}), 0u);
+}
+
+TEST(ShippedEndpoints, ThoseWhoseAnswersAModelWritesKnowHowOftenToPing) {
+  EXPECT_EQ(argument_count({.pads_json = true}), 5u);
+  EXPECT_EQ(argument_count({.ping_seconds = 0.25}), 10u);
+  for (const server::EndpointRule& each : shipped_endpoints({}, {.ping_seconds = 0.25})) {
+    if (each.path != "/v1/completions") continue;
+    const std::vector<std::string> expected = {"--ping-seconds", "0.250000"};
+    EXPECT_EQ(each.arguments, expected);
+  }
 }
 
 class ShippedProgramsTest : public testing::Test {
