@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../prompt_repair/line_repair.h"
+#include "answer_drafts.h"
 #include "members.h"
 
 namespace endpoints {
@@ -16,11 +17,13 @@ namespace endpoints {
 // The options of each program for conversations.
 struct ConversationOptions {
   bool repairs_prompts = false;
+  DraftOptions drafts;
 
   void read(OptionReader& in) {
     in.flag(
         "prompt-repair", repairs_prompts,
         "Move lines of the system prompt of which a number, time, id or path changes to its end");
+    drafts.read(in);
   }
 };
 

@@ -42,12 +42,11 @@ class Stream {
     if (has_usage_) json.key("usage").null();
     co_await events_->send(json.end_object());
   }
-  Task<> end(Usage usage) const {
+  Task<> end(std::string usage) const {
     if (has_usage_) {
       JsonWriter json;
       identity_.write(json, "chat.completion.chunk");
-      json.key("choices").begin_array().end_array().key("usage");
-      write_usage(json, usage);
+      json.key("choices").begin_array().end_array().key("usage").raw(usage);
       co_await events_->send(json.end_object());
     }
     co_await events_->send("[DONE]");
@@ -134,7 +133,7 @@ void write_message(JsonWriter& json, const ChatAnswer& answer) {
 
 std::string whole_response(const Identity& identity, const std::vector<ChatAnswer>& answers,
                            const std::vector<std::string>& logprobs, bool has_logprobs,
-                           const Usage& usage) {
+                           const std::string& usage) {
   JsonWriter json;
   identity.write(json, "chat.completion");
   json.key("choices").begin_array();
@@ -145,8 +144,7 @@ std::string whole_response(const Identity& identity, const std::vector<ChatAnswe
     has_logprobs ? json.raw("{\"content\":[" + logprobs[i] + "],\"refusal\":null}") : json.null();
     json.key("finish_reason").text(reason_of(answers[i])).end_object();
   }
-  json.end_array().key("usage");
-  write_usage(json, usage);
+  json.end_array().key("usage").raw(usage);
   return json.end_object().str();
 }
 
@@ -170,6 +168,8 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   left_out.tell(response);
   request.prompt.is_repaired = options.repairs_prompts;
   const Model model = request.prompt.model;
+  const PredictedTokens predicted = co_await PredictedTokens::of(model, request.prediction);
+  if (!options.drafts.are_left_out) request.generate.draft = predicted.drafts();
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   const std::uint32_t token_count_max =
       co_await answer_room(model, turn.usage().prompt_count, turn.room(), request.token_count_max,
@@ -188,16 +188,21 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   std::vector<ChatAnswer> answers;
   std::vector<std::string> logprobs;
   std::size_t answer_count = 0;
+  PredictionCounts counts;
   for (ChoiceAnswer& each : co_await gather(std::move(tasks))) {
     answer_count += each.answer.tokens.size();
+    if (request.prediction.is_given) counts += predicted.counts_of(each.answer.tokens);
     answers.push_back(std::move(each.answer));
     logprobs.push_back(std::move(each.logprobs));
   }
   Usage usage = turn.usage();
   usage.answer_count = answer_count;
-  if (stream) co_return co_await stream->end(usage);
-  co_await response.json(200,
-                         whole_response(identity, answers, logprobs, request.has_logprobs, usage));
+  JsonWriter usage_json;
+  write_usage(usage_json, usage,
+              request.prediction.is_given ? std::optional(counts) : std::nullopt);
+  if (stream) co_return co_await stream->end(usage_json.str());
+  co_await response.json(
+      200, whole_response(identity, answers, logprobs, request.has_logprobs, usage_json.str()));
 }
 
 Task<> handle(serve::Request request, serve::Response response, ConversationOptions options) {

@@ -1,6 +1,7 @@
 // openai_completions: POST /v1/completions of the OpenAI interface.
 //
 //   quire serve --endpoint "POST /v1/completions=openai_completions.wasm"
+#include "answer_drafts.h"
 #include "openai.h"
 #include "shown_tokens.h"
 
@@ -155,8 +156,8 @@ struct Answer {
 
 class Completion {
  public:
-  Completion(CompletionRequest request, serve::Response response)
-      : request_(std::move(request)), response_(std::move(response)) {}
+  Completion(CompletionRequest request, DraftOptions drafts, serve::Response response)
+      : request_(std::move(request)), drafts_(drafts), response_(std::move(response)) {}
 
   Task<> run() {
     identity_ = co_await Identity::make("cmpl-", request_.model);
@@ -210,6 +211,7 @@ class Completion {
   }
 
   Task<Answer> answer(Context context, GenerateOptions options, Answer out, std::uint32_t index) {
+    if (!drafts_.are_left_out) options.draft = PromptDrafts();
     if (out.is_computed) co_await begin_answer(out, context, index);
     if (options.max_tokens == 0) {
       out.finish_reason = "length";
@@ -322,23 +324,24 @@ class Completion {
   }
 
   CompletionRequest request_;
+  DraftOptions drafts_;
   serve::Response response_;
   Identity identity_;
   std::optional<serve::EventStream> events_;  // Once there is an event.
   Usage usage_;
 };
 
-Task<> respond(serve::Request http, serve::Response response) {
+Task<> respond(serve::Request http, serve::Response response, DraftOptions drafts) {
   const Json body = co_await request_body(http);
   LeftOut left_out;
   CompletionRequest request = co_await read_completion_request(body, left_out);
   left_out.tell(response);
-  Completion completion(std::move(request), response);
+  Completion completion(std::move(request), drafts, response);
   co_await completion.run();
 }
 
-Task<> handle(serve::Request request, serve::Response response) {
-  co_await answer(request, response, respond(request, response));
+Task<> handle(serve::Request request, serve::Response response, DraftOptions drafts) {
+  co_await answer(request, response, respond(request, response, drafts));
 }
 
 }  // namespace

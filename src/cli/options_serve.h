@@ -51,6 +51,7 @@ struct LogOptions {
 
 struct EndpointBehavior {
   bool repairs_prompts = false;  // The shipped ones for conversations do.
+  bool has_drafts = true;        // Those that write text guess it from the prompt.
   bool shows_errors = false;     // Clients read the errors in which programs end.
 };
 

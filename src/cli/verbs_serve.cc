@@ -231,6 +231,9 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
        "Let the endpoints for conversations move some lines of the system prompt to its end: those "
        "in which a number, a time, an id or a path changes from turn to turn. The cache then finds "
        "what follows them; needs a store"},
+      {"--no-drafts", "", [&behavior] { behavior.has_drafts = false; },
+       "Let the endpoints of quire guess no tokens of an answer from its prompt. Such drafts speed "
+       "up an answer that repeats parts of the prompt. They never change its text"},
       {"--explain-misses", "", &state.tells_misses,
        "Report to programs why their tokens were not found in the cache, from pages of their own "
        "tenant alone; the endpoints of quire put it into the usage"},

@@ -35,7 +35,7 @@ Result<server::EndpointTable> EndpointPrograms::find(const std::vector<std::stri
     rule.program = std::move(name).take();
     rules.push_back(std::move(rule));
   }
-  if (shipped.is_there) TRY(add_shipped(rules, shipped.repairs_prompts));
+  if (shipped.is_there) TRY(add_shipped(rules, shipped.arguments));
   for (server::EndpointRule& each : rules) each.decodes_bodies = is_shipped(each.program);
   Result<server::EndpointTable> table = server::EndpointTable::create(std::move(rules));
   if (!table.ok()) return std::move(table).take_error().while_("--endpoint");
@@ -43,10 +43,10 @@ Result<server::EndpointTable> EndpointPrograms::find(const std::vector<std::stri
 }
 
 Result<void> EndpointPrograms::add_shipped(std::vector<server::EndpointRule>& rules,
-                                           bool repairs_prompts) {
+                                           const ShippedArguments& arguments) {
   const Result<std::string> folder = find_shipped_programs(TRY(executable_path()));
   if (!folder.ok()) shipped_failure_ = folder.error().message();
-  for (server::EndpointRule& each : shipped_endpoints(rules, repairs_prompts)) {
+  for (server::EndpointRule& each : shipped_endpoints(rules, arguments)) {
     const bool is_users = named_.contains(each.program) || given_.contains(each.program);
     const bool is_there = is_users || brought_.contains(each.program);
     if (!is_there && !folder.ok()) continue;

@@ -14,13 +14,14 @@
 #include "application/server/endpoint_table.h"
 #include "base/result.h"
 #include "main/verbs/make/program_files.h"
+#include "main/verbs/shared/shipped_endpoints.h"
 
 namespace quire {
 
 // The programs of the endpoints that come with quire (shipped_endpoints.h).
 struct ShippedUse {
   bool is_there = true;
-  bool repairs_prompts = false;
+  ShippedArguments arguments = {};
 };
 
 class EndpointPrograms {
@@ -57,7 +58,8 @@ class EndpointPrograms {
   Result<bool> claim(const std::string& name, const std::string& path);
   Result<std::string> build(const std::string& source);
   bool is_shipped(const std::string& name) const;
-  Result<void> add_shipped(std::vector<server::EndpointRule>& rules, bool repairs_prompts);
+  Result<void> add_shipped(std::vector<server::EndpointRule>& rules,
+                           const ShippedArguments& arguments);
 
   const ProgramFiles& named_;
   const std::filesystem::path scratch_;

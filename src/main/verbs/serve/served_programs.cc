@@ -63,9 +63,11 @@ Result<std::optional<int>> ServedPrograms::find(EndWatch& end) {
   if (!found.ok()) return std::optional(fail_program(found.error()));
   named_ = std::move(found).take();
   endpoint_programs_.emplace(named_, sources.sources(), folder);
+  const cli::EndpointBehavior& behavior = options_.endpoint_behavior;
   Result<server::EndpointTable> endpoints = endpoint_programs_->find(
       options_.endpoints, {.is_there = options_.has_shipped_endpoints,
-                           .repairs_prompts = options_.endpoint_behavior.repairs_prompts});
+                           .arguments = {.repairs_prompts = behavior.repairs_prompts,
+                                         .has_drafts = behavior.has_drafts}});
   if (end.is_asked()) return std::optional(cli::number(cli::ExitCode::Ok));
   if (endpoint_programs_->build_exit_code() != 0) {
     return std::optional(endpoint_programs_->build_exit_code());

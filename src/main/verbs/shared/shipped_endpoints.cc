@@ -19,13 +19,18 @@ constexpr const char* kAnyOfThem = "openai_chat.wasm";
 }  // namespace
 
 std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own,
-                                                    bool repairs_prompts) {
+                                                    const ShippedArguments& arguments) {
   std::vector<server::EndpointRule> rules;
   for (const ShippedEndpoint& each : kShippedEndpoints) {
     Result<server::EndpointRule> parsed = server::parse_endpoint_rule(each.rule);
     QUIRE_CHECK(parsed.ok(), "a shipped endpoint is a rule");
     server::EndpointRule rule = std::move(parsed).take();
-    if (repairs_prompts && each.reads_conversations) rule.arguments.push_back("--prompt-repair");
+    if (arguments.repairs_prompts && each.reads_conversations) {
+      rule.arguments.push_back("--prompt-repair");
+    }
+    if (!arguments.has_drafts && (each.reads_conversations || each.has_drafts)) {
+      rule.arguments.push_back("--no-drafts");
+    }
     const auto is_same = [&](const server::EndpointRule& other) {
       return other.text() == rule.text();
     };

@@ -13,13 +13,19 @@ namespace quire {
 
 struct ShippedEndpoint {
   const char* rule;                  // As --endpoint takes it, with the name of the program.
-  bool reads_conversations = false;  // Takes --prompt-repair.
+  bool reads_conversations = false;  // Takes --prompt-repair and --no-drafts.
+  bool has_drafts = false;           // Takes --no-drafts.
+};
+// The arguments of their programs.
+struct ShippedArguments {
+  bool repairs_prompts = false;
+  bool has_drafts = true;
 };
 inline constexpr ShippedEndpoint kShippedEndpoints[] = {
     {"GET /v1/models=openai_models"},
     {"GET /v1/models/*=openai_models"},
     {"POST /v1/chat/completions=openai_chat", true},
-    {"POST /v1/completions=openai_completions"},
+    {"POST /v1/completions=openai_completions", false, true},
     {"POST /v1/embeddings=openai_embeddings"},
     {"POST /v1/responses=openai_responses", true},
     {"POST /v1/responses/*=openai_responses"},
@@ -34,7 +40,7 @@ inline constexpr ShippedEndpoint kShippedEndpoints[] = {
 
 // Returns the endpoints for whose place `own` has no rule. The program of each is a name.
 std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own,
-                                                    bool repairs_prompts = false);
+                                                    const ShippedArguments& arguments = {});
 
 // The folder that has the programs, for `executable`. NotFound names the places that were looked at,
 // and what to do.

@@ -35,16 +35,17 @@ TEST(ShippedEndpoints, OneOfTheUserTakesThePlaceOfItsPathAndMethodAlone) {
   for (const server::EndpointRule& each : rules) EXPECT_NE(each.path, "/v1/completions");
 }
 
-TEST(ShippedEndpoints, ThoseForConversationsRepairPromptsIfTheyAreTo) {
-  const auto count_with = [](bool repairs_prompts) {
+TEST(ShippedEndpoints, ThoseForConversationsRepairPromptsAndThoseThatWriteHaveDraftsAsAsked) {
+  const auto count_with = [](const ShippedArguments& arguments) {
     std::size_t count = 0;
-    for (const server::EndpointRule& each : shipped_endpoints({}, repairs_prompts)) {
+    for (const server::EndpointRule& each : shipped_endpoints({}, arguments)) {
       count += each.arguments.size();
     }
     return count;
   };
-  EXPECT_EQ(count_with(true), 3u);
-  EXPECT_EQ(count_with(false), 0u);
+  EXPECT_EQ(count_with({.repairs_prompts = true}), 3u);
+  EXPECT_EQ(count_with({.has_drafts = false}), 4u);
+  EXPECT_EQ(count_with({}), 0u);
 }
 
 class ShippedProgramsTest : public testing::Test {
