@@ -99,7 +99,6 @@ ACCEPTED = {
     "safety_identifier": TEXT,
     "metadata": OBJECT,
     "store": FLAG,
-    "prediction": OBJECT,
     "service_tier": TEXT,
 }
 CACHE_CONTROL = record({"type": only("ephemeral")}, {"ttl": only("5m", "1h")})
@@ -127,6 +126,8 @@ REQUESTS = {
             record({"type": only("json_schema"), "json_schema": record(*ANSWER_SCHEMA)})),
         "modalities": array(only("text")),
         **ACCEPTED,
+        "prediction": record({"type": only("content"), "content": any_of(
+            TEXT, array(record({"type": only("text"), "text": TEXT})))}),
         "reasoning_effort": TEXT,
         "chat_template_kwargs": OBJECT,
         "verbosity": TEXT,
@@ -140,6 +141,7 @@ REQUESTS = {
         "echo": FLAG,
         "logprobs": whole(0, 20),
         **ACCEPTED,
+        "prediction": OBJECT,
     }),
     "ResponseRequest": ("openai.md", "Responses", ["model", "input"], {
         **DRAWING, **KEEPING,
@@ -298,7 +300,10 @@ _LISTED = {"object": only("list"), "has_more": FLAG, "first_id": TEXT, "last_id"
 RESPONSES = {
     "Usage": with_flags(response({
         "prompt_tokens": COUNT, "completion_tokens": COUNT, "total_tokens": COUNT,
-        "prompt_tokens_details": record({"cached_tokens": COUNT})}), _CACHE_FIGURES),
+        "prompt_tokens_details": record({"cached_tokens": COUNT})}), {
+            "completion_tokens_details": {"description": "With a prediction.", **record({
+                "accepted_prediction_tokens": COUNT, "rejected_prediction_tokens": COUNT})},
+            **_CACHE_FIGURES}),
     "ResponseUsage": with_flags(response({
         "input_tokens": COUNT, "input_tokens_details": record({"cached_tokens": COUNT, "cache_write_tokens": COUNT}),
         "output_tokens": COUNT, "output_tokens_details": record({"reasoning_tokens": COUNT}),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../prompt_repair/line_repair.h"
+#include "answer_drafts.h"
 #include "live_options.h"
 #include "members.h"
 
@@ -18,12 +19,14 @@ namespace endpoints {
 struct ConversationOptions {
   bool repairs_prompts = false;
   LiveOptions live = {};
+  DraftOptions drafts;
 
   void read(OptionReader& in) {
     live.read(in);
     in.flag(
         "prompt-repair", repairs_prompts,
         "Move lines of the system prompt of which a number, time, id or path changes to its end");
+    drafts.read(in);
   }
 };
 

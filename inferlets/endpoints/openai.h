@@ -146,9 +146,14 @@ inline Result<std::string> read_answer_schema(Members& format) {
 }
 
 // Accepts members that ask nothing of the output.
-inline Result<void> accept_common(Members& in) {
+inline Result<void> accept_common(Members& in, Prediction* prediction = nullptr) {
   TRY(in.accept_texts({"user", "safety_identifier"}));
-  TRY(in.accept_objects({"metadata", "prediction"}));
+  TRY(in.accept_objects({"metadata"}));
+  if (prediction == nullptr) {
+    TRY(in.accept_objects({"prediction"}));
+  } else {
+    *prediction = TRY(read_prediction(in));
+  }
   TRY(in.flag("store"));
   return in.accept_texts({"service_tier"});
 }
@@ -184,12 +189,18 @@ inline Result<std::uint32_t> answer_room(const Model& model, std::size_t prompt_
 
 // ---- responses --------------------------------------------------------------------------------
 
-inline void write_usage(JsonWriter& json, const Usage& usage) {
+inline void write_usage(JsonWriter& json, const Usage& usage,
+                        const std::optional<PredictionCounts>& prediction = {}) {
   json.begin_object().key("prompt_tokens").number(usage.prompt_count);
   json.key("completion_tokens").number(usage.answer_count);
   json.key("total_tokens").number(usage.prompt_count + usage.answer_count);
   json.key("prompt_tokens_details").begin_object();
   json.key("cached_tokens").number(usage.cached_count).end_object();
+  if (prediction) {
+    json.key("completion_tokens_details").begin_object();
+    json.key("accepted_prediction_tokens").number(prediction->accepted);
+    json.key("rejected_prediction_tokens").number(prediction->rejected).end_object();
+  }
   write_cache_members(json, usage);
   json.end_object();
 }

@@ -36,12 +36,11 @@ class Stream {
     progress.write(json);
     co_await events_.send(json.end_object().str());
   }
-  Task<> end(Usage usage) {
+  Task<> end(std::string usage) {
     if (has_usage_) {
       JsonWriter json;
       identity_.write(json, "chat.completion.chunk");
-      json.key("choices").begin_array().end_array().key("usage");
-      write_usage(json, usage);
+      json.key("choices").begin_array().end_array().key("usage").raw(usage);
       co_await events_.send(json.end_object().str());
     }
     co_await events_.send("[DONE]");
@@ -141,7 +140,7 @@ void write_message(JsonWriter& json, const ChatAnswer& answer) {
 
 std::string whole_response(const Identity& identity, const std::vector<ChatAnswer>& answers,
                            const std::vector<std::string>& logprobs, bool has_logprobs,
-                           const Usage& usage) {
+                           const std::string& usage) {
   JsonWriter json;
   identity.write(json, "chat.completion");
   json.key("choices").begin_array();
@@ -152,8 +151,7 @@ std::string whole_response(const Identity& identity, const std::vector<ChatAnswe
     has_logprobs ? json.raw("{\"content\":[" + logprobs[i] + "],\"refusal\":null}") : json.null();
     json.key("finish_reason").text(reason_of(answers[i])).end_object();
   }
-  json.end_array().key("usage");
-  write_usage(json, usage);
+  json.end_array().key("usage").raw(usage);
   return json.end_object().str();
 }
 
@@ -173,11 +171,12 @@ Task<ChoiceAnswer> answer_of(ChatTurn& turn, Model model, Stream* stream, std::u
 struct ChatAnswers {
   std::vector<ChatAnswer> answers;
   std::vector<std::string> logprobs;
-  Usage usage;
+  std::string usage;  // JSON.
 };
 
 // The choices of the request, streamed if there is a stream.
-Task<ChatAnswers> all_answers(ChatTurn& turn, const ChatRequest& request, Stream* stream,
+Task<ChatAnswers> all_answers(ChatTurn& turn, const ChatRequest& request,
+                              const PredictedTokens& predicted, Stream* stream,
                               std::uint32_t token_count_max) {
   if (stream != nullptr && request.stream.has_progress) {
     co_await turn.compute([stream](PromptProgress progress) { return stream->report(progress); });
@@ -191,19 +190,25 @@ Task<ChatAnswers> all_answers(ChatTurn& turn, const ChatRequest& request, Stream
   }
   ChatAnswers out;
   std::size_t answer_count = 0;
+  PredictionCounts counts;
   for (ChoiceAnswer& each : co_await gather(std::move(tasks))) {
     answer_count += each.answer.tokens.size();
+    if (request.prediction.is_given) counts += predicted.counts_of(each.answer.tokens);
     out.answers.push_back(std::move(each.answer));
     out.logprobs.push_back(std::move(each.logprobs));
   }
-  out.usage = turn.usage();
-  out.usage.answer_count = answer_count;
+  Usage usage = turn.usage();
+  usage.answer_count = answer_count;
+  JsonWriter json;
+  write_usage(json, usage, request.prediction.is_given ? std::optional(counts) : std::nullopt);
+  out.usage = json.str();
   co_return out;
 }
 
-Task<std::string> whole(ChatTurn& turn, const ChatRequest& request, Identity identity,
+Task<std::string> whole(ChatTurn& turn, const ChatRequest& request,
+                        const PredictedTokens& predicted, Identity identity,
                         std::uint32_t token_count_max) {
-  const ChatAnswers all = co_await all_answers(turn, request, nullptr, token_count_max);
+  const ChatAnswers all = co_await all_answers(turn, request, predicted, nullptr, token_count_max);
   co_return whole_response(identity, all.answers, all.logprobs, request.has_logprobs, all.usage);
 }
 
@@ -214,6 +219,8 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   left_out.tell(response);
   request.prompt.is_repaired = options.repairs_prompts;
   const Model model = request.prompt.model;
+  const PredictedTokens predicted = co_await PredictedTokens::of(model, request.prediction);
+  if (!options.drafts.are_left_out) request.generate.draft = predicted.drafts();
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   const std::uint32_t token_count_max =
       co_await answer_room(model, turn.usage().prompt_count, turn.room(), request.token_count_max,
@@ -221,10 +228,10 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   const Identity identity = co_await Identity::make("chatcmpl-", model);
   if (!request.stream.is_on) {
     co_return co_await respond_whole(response, options.live,
-                                     whole(turn, request, identity, token_count_max));
+                                     whole(turn, request, predicted, identity, token_count_max));
   }
   Stream stream(identity, co_await options.live.open(response), request.stream.has_usage);
-  const ChatAnswers all = co_await all_answers(turn, request, &stream, token_count_max);
+  const ChatAnswers all = co_await all_answers(turn, request, predicted, &stream, token_count_max);
   co_await stream.end(all.usage);
 }
 

@@ -19,6 +19,7 @@ struct ChatRequest {
   const char* token_count_member = "max_tokens";
   std::uint32_t n = 1;
   bool has_logprobs = false;
+  Prediction prediction;
   Streaming stream;
 };
 
@@ -42,8 +43,7 @@ inline Result<std::string> content_text(const Json& content, const std::string& 
           ErrorCode::NotSupported);
     }
     if (!part[type].is_text()) return wrong(at + "." + std::string(type), "must be a string");
-    if (!is_first) text += '\n';
-    text += part.text(type);
+    text += (is_first ? "" : "\n") + std::string(part.text(type));
   }
   return text;
 }
@@ -264,7 +264,7 @@ inline Result<ChatRequest> read_chat_request(const Json& body, LeftOut& left_out
   TRY(read_logprobs(in, out));
   out.stream = TRY(read_streaming(in));
   out.prompt.keep = TRY(read_keep(in));
-  TRY(accept_common(in));
+  TRY(accept_common(in, &out.prediction));
   TRY(accept_manner(in));
   out.prompt.template_variables = TRY(read_variables(in, in.text("reasoning_effort")));
   in.leave_out({"audio", "moderation", "web_search_options"});

@@ -1,6 +1,7 @@
 // openai_completions: POST /v1/completions of the OpenAI interface.
 //
 //   quire serve --endpoint "POST /v1/completions=openai_completions.wasm"
+#include "answer_drafts.h"
 #include "openai.h"
 #include "shown_tokens.h"
 
@@ -155,16 +156,26 @@ struct Answer {
   bool is_computed = false;      // The prompt, and the usage has it.
 };
 
+struct CompletionOptions {
+  LiveOptions live;
+  DraftOptions drafts;
+
+  void read(OptionReader& in) {
+    live.read(in);
+    drafts.read(in);
+  }
+};
+
 class Completion {
  public:
-  Completion(CompletionRequest request, serve::Response response, LiveOptions live)
-      : request_(std::move(request)), response_(std::move(response)), live_(live) {}
+  Completion(CompletionRequest request, CompletionOptions options, serve::Response response)
+      : request_(std::move(request)), options_(options), response_(std::move(response)) {}
 
   Task<> run() {
     identity_ = co_await Identity::make("cmpl-", request_.model);
     for (Prompt& prompt : request_.prompts) co_await check(prompt);
-    if (!request_.stream.is_on) co_return co_await respond_whole(response_, live_, whole());
-    events_ = co_await live_.open(response_);
+    if (!request_.stream.is_on) co_return co_await respond_whole(response_, options_.live, whole());
+    events_ = co_await options_.live.open(response_);
     co_await all_answers();
     co_await end_stream();
   }
@@ -231,6 +242,7 @@ class Completion {
   }
 
   Task<Answer> answer(Context context, GenerateOptions options, Answer out, std::uint32_t index) {
+    if (!options_.drafts.are_left_out) options.draft = PromptDrafts();
     if (out.is_computed) co_await begin_answer(out, context, index);
     if (options.max_tokens == 0) {
       out.finish_reason = "length";
@@ -355,23 +367,23 @@ class Completion {
   }
 
   CompletionRequest request_;
+  CompletionOptions options_;
   serve::Response response_;
   Identity identity_;
-  LiveOptions live_;
   std::optional<serve::LiveEvents> events_;  // If the request wants a stream.
   Usage usage_;
 };
 
-Task<> respond(serve::Request http, serve::Response response, LiveOptions options) {
+Task<> respond(serve::Request http, serve::Response response, CompletionOptions options) {
   const Json body = co_await request_body(http);
   LeftOut left_out;
   CompletionRequest request = co_await read_completion_request(body, left_out);
   left_out.tell(response);
-  Completion completion(std::move(request), response, options);
+  Completion completion(std::move(request), options, response);
   co_await completion.run();
 }
 
-Task<> handle(serve::Request request, serve::Response response, LiveOptions options) {
+Task<> handle(serve::Request request, serve::Response response, CompletionOptions options) {
   co_await answer(request, response, respond(request, response, options));
 }
 

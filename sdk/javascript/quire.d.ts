@@ -432,11 +432,26 @@ declare module "quire" {
     logits?: Hook<Float32Array>;
     /** Called with each token that the context gets. */
     onToken?: Hook<number>;
-    /** Guesses what comes next: at most 64 tokens, which save passes where they are drawn. */
-    draft?: (context: Context) => TokenList | undefined | Promise<TokenList | undefined>;
+    /**
+     * Guesses what comes next: at most 64 tokens, which save passes where they are drawn. A function of yours, or
+     * draftsFrom(context), which guesses from the text of the context.
+     */
+    draft?: PromptDrafts | ((context: Context) => TokenList | undefined | Promise<TokenList | undefined>);
     /** Aborted, the generation is dropped, and its promise rejected. */
     signal?: AbortSignal;
   }
+  /** Proposes text that stood in the context before; see draftsFrom(). */
+  export class PromptDrafts {
+    private constructor();
+    /** Adds tokens that the answer may repeat, as it may those of the context: what the program expects. Gives itself. */
+    predict(tokens: TokenList): PromptDrafts;
+  }
+  /**
+   * Drafts from the text of a context, for the option `draft` of a generation that goes on with it. The last tokens are
+   * looked up in the context, and what followed their longest match is proposed. A model that repeats parts of its prompt,
+   * as in an edit of a file, then needs a fraction of the passes. What is drawn does not change.
+   */
+  export function draftsFrom(context: Context): PromptDrafts;
   /** A token, and how probable the model found it. */
   export interface TokenProbability {
     /** The id. */
@@ -511,6 +526,8 @@ declare module "quire" {
     end: "none" | "stop-token" | "length" | "stopped" | "grammar-complete" | "no-token-allowed";
     /** The tokens that were drawn. */
     tokens: DrawnToken[];
+    /** How many drafts were computed, drawn or not. The host ignored the others. */
+    draftCount: number;
   }
   /** Draws tokens by a rule and the random numbers of a seed, as generate() does, for scripts that ask for each step. */
   export class Drawer {

@@ -51,6 +51,7 @@ struct LogOptions {
 
 struct EndpointBehavior {
   bool repairs_prompts = false;  // The shipped ones for conversations do.
+  bool has_drafts = true;        // Those that write text guess it from the prompt.
   bool shows_errors = false;     // Clients read the errors in which programs end.
   double ping_seconds = 5.0;     // Without an event of a stream, after which there is a ping.
   bool pads_json = false;        // White space begins a whole answer that takes longer.

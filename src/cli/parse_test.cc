@@ -158,6 +158,8 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
   EXPECT_EQ(
       parsed_as<ServeOptions>({"serve", "--ping-seconds", "0.5"}).endpoint_behavior.ping_seconds,
       0.5);
+  EXPECT_TRUE(behavior_of("--show-errors").has_drafts);
+  EXPECT_FALSE(behavior_of("--no-drafts").has_drafts);
   EXPECT_FALSE(behavior_of("--prompt-repair").shows_errors);
   EXPECT_EQ(first_line_of_usage_error({"serve", "--adapter", "french=f@0.5"}),
             "--adapter \"french=f@0.5\": a scale is for quire chat and quire generate; programs "

@@ -238,6 +238,9 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
       {"--pad-json", "", &behavior.pads_json,
        "Let an answer that is not a stream begin with a space in each of these intervals. Its "
        "status is then 200 before the answer is known, and an error comes as the body"},
+      {"--no-drafts", "", [&behavior] { behavior.has_drafts = false; },
+       "Let the endpoints of quire guess no tokens of an answer from its prompt. Such drafts speed "
+       "up an answer that repeats parts of the prompt. They never change its text"},
       {"--explain-misses", "", &state.tells_misses,
        "Report to programs why their tokens were not found in the cache, from pages of their own "
        "tenant alone; the endpoints of quire put it into the usage"},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <set>
 
 #include "base/random.h"
 #include "control/fake_grammar.h"
@@ -236,7 +237,7 @@ class LateDrawing : public Drawing {
 
 TEST_F(LateDrawing, MasksThatComeTooLateChangeNoToken) {
   check_equality(true, 150);
-  EXPECT_GT(harness.controller->statistics().late_mask_count, 100u);
+  EXPECT_GT(harness.controller->statistics().draws.late_mask_count, 100u);
 }
 
 TEST_F(Drawing, DraftsThatDoNotStandAreFoundByNobody) {
@@ -277,6 +278,39 @@ TEST_F(Drawing, ForksThatVerifyShareABatch) {
   run();
   EXPECT_EQ(harness.controller->statistics().batch_count, before + 1);
   for (const FutureId each : futures) EXPECT_FALSE(harness.get<Draws>(id, each).all.empty());
+}
+
+TEST_F(Drawing, DraftsShareTheRowsOfABatchAndTheAnswerStatesHowManyWereComputed) {
+  const auto counts_of = [&](std::uint32_t stream_count) {
+    std::vector<ObjectId> streams;
+    for (std::uint32_t each = 0; each < stream_count; ++each) {
+      streams.push_back(context_of(count_tokens(20, 3 * each)));
+      harness.send(id, ContextFlush{streams.back()}, false);
+    }
+    run();
+    auto drafts = std::make_shared<Drafts>();
+    drafts->tokens = count_tokens(64, 100);
+    drafts->randoms.assign(64, 0.5);
+    drafts->are_counted = true;
+    std::vector<FutureId> futures;
+    for (const ObjectId each : streams) {
+      harness.send(id, ContextAppend{each, {7}}, false);
+      futures.push_back(harness.send(
+          id,
+          ContextDraw{.context = each, .queues_token = true, .draw = spec(0.7), .drafts = drafts}));
+    }
+    run();
+    std::set<std::uint32_t> counts;
+    for (const FutureId each : futures) counts.insert(harness.get<Draws>(id, each).draft_count);
+    return counts;
+  };
+  const std::uint64_t before = harness.controller->statistics().draws.draft_count;
+  EXPECT_EQ(counts_of(1), std::set<std::uint32_t>{31});
+  EXPECT_EQ(harness.controller->statistics().draws.draft_count, before + 31);
+  EXPECT_EQ(counts_of(4), std::set<std::uint32_t>{7});
+  EXPECT_EQ(counts_of(16), std::set<std::uint32_t>{1});
+  EXPECT_EQ(counts_of(17), std::set<std::uint32_t>{0});
+  EXPECT_EQ(harness.controller->statistics().draws.draft_count, before + 31 + 4 * 7 + 16);
 }
 
 TEST_F(Drawing, AMatcherAdvancesByTheTokensThatAreQueued) {

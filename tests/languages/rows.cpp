@@ -336,6 +336,9 @@ Task<> generating(Rows& rows, Context& context) {
   };
   rows("draw.verify as draft", co_await attempt(context.generate(options).collect()));
   co_await context.rewind(length);
+  options.draft = drafts_from(context).predict(answer.tokens);
+  rows("draw.verify as drafts", co_await attempt(context.generate(options).collect()));
+  co_await context.rewind(length);
 }
 
 Task<> drawing(Rows& rows, Context& context) {

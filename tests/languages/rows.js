@@ -1,6 +1,7 @@
 // The same calls as in rows.cpp, in JavaScript; the order and the arguments are the same.
 import {
-  Child, Context, Drawer, Embeds, Exchange, Grammar, KvPages, Model, Queue, http, lowLevel, messages, runtime, session, sleep, store,
+  Child, Context, Drawer, Embeds, Exchange, Grammar, KvPages, Model, Queue, http, lowLevel, messages, runtime, session, sleep,
+  store, draftsFrom,
 } from "quire";
 import raw from "quire/raw";
 
@@ -292,6 +293,9 @@ async function generating(context) {
   await context.rewind(length);
   const draft = (given) => answer.tokens.slice(given.tokenCount - length);
   await row("draw.verify as draft", () => context.generate({ ...options, draft }), answerOf);
+  await context.rewind(length);
+  const drafts = draftsFrom(context).predict(answer.tokens);
+  await row("draw.verify as drafts", () => context.generate({ ...options, draft: drafts }), answerOf);
   await context.rewind(length);
 }
 

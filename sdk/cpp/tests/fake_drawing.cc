@@ -168,7 +168,10 @@ std::int32_t verify(std::int32_t context, std::int32_t rule, const std::int32_t*
     const Drawn drawn = drawn_after(held.computed, host.rules[rule], matchers, randoms[used],
                                     (flags & 2) == 0, top_count, {mask, mask_words});
     if (drawn.end != 0) return host.ready_future(record_of(drawn.end, count, draws));
+    const std::size_t first = draws.size();
     draws += drawn.record;
+    // A record states on demand how many drafts were computed.
+    if (count == 0 && (flags & 4) != 0) draws[first + 9] = static_cast<char>(draft_count);
     ++count;
     used += drawn.is_forced ? 0 : 1;
     const bool stands = place < draft_count && drafts[place] == drawn.token;

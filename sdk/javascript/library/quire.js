@@ -7,9 +7,12 @@ import { TextEncoder } from "quire:library/encoding.js";
 
 export const {
   Context, Generator, Model, Grammar, Tools, session, messages, runtime, Child, Exchange,
-  IncomingFile, Subscription, Request, Response, EventStream, Queue, KvPages, Embeds, Matcher, Drawer, lowLevel,
+  IncomingFile, Subscription, Request, Response, EventStream, Queue, KvPages, Embeds, Matcher, Drawer,
+  PromptDrafts, lowLevel,
 } = native;
 export { QuireError, sleep };
+
+export const draftsFrom = (context) => PromptDrafts.of(context);
 
 const { apply } = Reflect;
 const { defineProperty, freeze } = Object;

@@ -149,6 +149,20 @@ inline void read_grammar(JSContext* js, ObjectReader& in, GenerateArguments& int
   if (lark) into.source = {Kind::Lark, *lark};
 }
 
+// Reads what draftsFrom(context) gave, of which each generation has a copy, or a function.
+inline void read_draft(JSContext* js, ObjectReader& in, JSValueConst context,
+                       GenerateOptions& options) {
+  Object<PromptDrafts> drafts;
+  if (FromJs<Object<PromptDrafts>>::read(js, in.member("draft").get(), drafts) == nullptr) {
+    options.draft = *drafts;
+    return;
+  }
+  std::optional<Function> function;
+  in.read("draft", function);
+  if (!function) return;
+  options.draft = DraftHook{&Engine::of(js), *function, Value::copy(js, context)};
+}
+
 // `context` is the object of JavaScript whose context goes on.
 inline const char* read_generate(JSContext* js, JSValueConst value, JSValueConst context,
                                  GenerateArguments& into) {
@@ -164,13 +178,12 @@ inline const char* read_generate(JSContext* js, JSValueConst value, JSValueConst
   in.read("heal", heal);
   options.heal = heal;
   Engine* engine = &Engine::of(js);
-  std::optional<Function> reshape, logits, on_token, draft;
+  std::optional<Function> reshape, logits, on_token;
   in.read("reshape", reshape).read("logits", logits).read("onToken", on_token);
-  in.read("draft", draft);
   if (reshape) options.reshape = ReshapeHook{engine, *reshape};
   if (logits) options.logits = LogitsHook{engine, *logits};
   if (on_token) options.on_token = TokenHook{engine, *on_token};
-  if (draft) options.draft = DraftHook{engine, *draft, Value::copy(js, context)};
+  read_draft(js, in, context, options);
   in.member("signal");  // The SDK's JavaScript listens to it.
   return in.finish();
 }

@@ -15,6 +15,7 @@
 #include <cerrno>
 
 #include "context_members.h"
+#include "draft_calls.h"
 #include "embedded_sources.h"
 #include "engine.h"
 #include "low_members.h"
@@ -44,6 +45,7 @@ void define_native(JSContext* js, Runtime& runtime) {
   define_platform(js, native.get(), runtime.platform);
   define_models(js, native.get());
   define_contexts(js, native.get());
+  define_drafts(js, native.get());
   define_generators(js, native.get());
   define_low_level(js, native.get());
   define_tools(js, native.get());

@@ -31,6 +31,7 @@ inline JSValue to_js(JSContext* js, const Draws& draws) {
   return ObjectMaker(js)
       .set("end", kEnds[static_cast<std::uint32_t>(draws.end)])
       .set("tokens", draws.tokens)
+      .set("draftCount", draws.draft_count)
       .take();
 }
 // Pages of an export or of a context.

@@ -218,6 +218,8 @@ impl Context {
         drafts: &[u32],
         drawer: &mut Drawer,
     ) -> Result<HostFuture<Draws>> {
+        const QUEUES: u32 = 1;
+        const COUNTS_DRAFTS: u32 = 4;
         let (matchers, randoms) = (drawer.matcher_handles(), drawer.randoms(drafts.len() + 1));
         let rule = drawer.rule_handle(&self.model)?;
         let call = unsafe {
@@ -233,7 +235,7 @@ impl Context {
                 randoms.as_ptr(),
                 host::count(&randoms),
                 drawer.top_count(),
-                1,
+                QUEUES | if drafts.is_empty() { 0 } else { COUNTS_DRAFTS },
             )
         };
         let step = HostFuture::new(call, Draws::decode);

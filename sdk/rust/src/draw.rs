@@ -182,6 +182,8 @@ pub struct Draws {
     pub end: DrawEnd,
     /// In order.
     pub tokens: Vec<DrawnToken>,
+    /// How many drafts were computed, drawn or not. The host ignored the others.
+    pub draft_count: u32,
 }
 
 impl Draws {
@@ -197,10 +199,14 @@ impl Draws {
         let mut record = Record::new(bytes, "a record of draws");
         let end = record.u32()? as usize;
         let end = *ENDS.get(end).ok_or_else(|| record.broken())?;
-        let mut draws = Draws { end, tokens: Vec::new() };
+        let mut draws = Draws { end, tokens: Vec::new(), draft_count: 0 };
         for _ in 0..record.u32()? {
             let token = TokenProbability { token: record.u32()?, probability: record.f32()? };
-            let is_forced = record.u32()? & 1 != 0;
+            let flags = record.u32()?;
+            let is_forced = flags & 1 != 0;
+            if draws.tokens.is_empty() {
+                draws.draft_count = flags >> 8 & 0xff;
+            }
             let mut top = Vec::new();
             for _ in 0..record.u32()? {
                 top.push(TokenProbability { token: record.u32()?, probability: record.f32()? });
@@ -211,7 +217,7 @@ impl Draws {
     }
 
     pub(crate) fn one(token: DrawnToken) -> Draws {
-        Draws { end: DrawEnd::None, tokens: vec![token] }
+        Draws { end: DrawEnd::None, tokens: vec![token], draft_count: 0 }
     }
 }
 

@@ -4,6 +4,7 @@
 //! guesses what comes next (`draft`), or the host runs as many loops as it can, the program asks for each
 //! step; the tokens are the same.
 use crate::context::{Context, Distribution};
+use crate::drafts::{ByClosure, DraftCounts, PromptDrafts};
 use crate::draw::{
     no_token_left, DrawEnd, DrawRule, Drawer, DrawnToken, Draws, LogitBias, TokenProbability,
 };
@@ -276,7 +277,11 @@ impl<'a, H: HookSet<'a>> Generator<'a, H> {
     /// computed in one pass with the next draw, and each of its tokens that is drawn saves a pass. It never
     /// changes what is drawn.
     pub fn draft(self, guess: impl FnMut(&Context) -> Vec<u32> + 'a) -> Generator<'a, Hooks<'a>> {
-        self.with_hooks(|hooks| hooks.draft = Some(Box::new(guess)))
+        self.with_hooks(|hooks| hooks.draft = Some(Box::new(ByClosure(guess))))
+    }
+    /// The same with a guess from the text of the context: [`drafts_from`](crate::drafts_from) makes it.
+    pub fn draft_from(self, drafts: PromptDrafts) -> Generator<'a, Hooks<'a>> {
+        self.with_hooks(|hooks| hooks.draft = Some(Box::new(drafts)))
     }
 
     /// Changes the distribution before a token is drawn from it. It has the `top_k` most probable tokens; under a grammar,
@@ -613,7 +618,7 @@ impl<'a, H: HookSet<'a>> Generator<'a, H> {
         self.drawer.allow(Vec::new()); // What a healed prompt restricts is the first token alone.
         match step {
             Err(error) if self.is_full(&error) => {
-                Ok(Draws { end: DrawEnd::Length, tokens: Vec::new() })
+                Ok(Draws { end: DrawEnd::Length, tokens: Vec::new(), draft_count: 0 })
             }
             other => other,
         }
@@ -630,11 +635,23 @@ impl<'a, H: HookSet<'a>> Generator<'a, H> {
         let mut drafts = Vec::new();
         let guess = self.hooks.get_mut().and_then(|hooks| hooks.draft.as_mut());
         if let (Some(guess), true) = (guess, self.drawer.mask().is_empty()) {
-            drafts = guess(self.context);
+            drafts = guess.guess(self.context);
+        }
+        // The part of a guess that can save a pass.
+        let left = (self.options.max_tokens as usize).saturating_sub(self.answer.tokens.len());
+        drafts.truncate(left.max(1) - 1);
+        if let Some(stop) = drafts.iter().position(|each| self.stop_tokens.contains(each)) {
+            drafts.truncate(stop);
         }
         let step = self.context.begin_verify(&drafts, &mut self.drawer)?;
         let draws = step.await?;
         self.drawer.note(&draws);
+        let drawn = draws.tokens.iter().zip(&drafts);
+        let accepted = drawn.take_while(|(each, draft)| each.token.token == **draft).count() as u32;
+        let guess = self.hooks.get_mut().and_then(|hooks| hooks.draft.as_mut());
+        if let (Some(guess), false) = (guess, drafts.is_empty()) {
+            guess.note(DraftCounts { computed: draws.draft_count, accepted });
+        }
         Ok(draws)
     }
 
@@ -654,7 +671,7 @@ impl<'a, H: HookSet<'a>> Generator<'a, H> {
         const WHOLE_VOCABULARY: u32 = u32::MAX;
         let mask = self.drawer.allowed().await?;
         if !mask.is_empty() && mask.iter().all(|word| *word == 0) {
-            return Ok(Draws { end: DrawEnd::NoTokenAllowed, tokens: Vec::new() });
+            return Ok(Draws { end: DrawEnd::NoTokenAllowed, tokens: Vec::new(), draft_count: 0 });
         }
         let top_k = if mask.is_empty() { self.options.top_k } else { 0 };
         let wanted = if top_k == 0 { WHOLE_VOCABULARY } else { top_k };

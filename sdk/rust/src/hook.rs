@@ -1,5 +1,6 @@
 //! Functions of the program that the SDK calls between two steps of its own.
-use crate::context::{Context, Distribution};
+use crate::context::Distribution;
+use crate::drafts::Guess;
 use crate::generate::Shown;
 use crate::Result;
 use std::future::Future;
@@ -37,7 +38,7 @@ impl<'a, A: ?Sized> Hook<'a, A> {
     }
 }
 
-pub(crate) type Draft<'a> = Box<dyn FnMut(&Context) -> Vec<u32> + 'a>;
+pub(crate) type Draft<'a> = Box<dyn Guess + 'a>;
 
 /// The functions that take part in a generation.
 #[derive(Default)]

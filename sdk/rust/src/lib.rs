@@ -38,6 +38,7 @@ mod chat;
 mod child;
 mod choose;
 mod context;
+mod drafts;
 mod draw;
 mod error;
 mod executor;
@@ -75,6 +76,7 @@ pub use context::{
     Branch, Context, ContextHint, Counters, Distribution, Inner, Pass, SaveOptions, SnapshotInfo,
     SnapshotList,
 };
+pub use drafts::{drafts_from, PromptDrafts};
 pub use draw::{DrawEnd, DrawRule, Drawer, DrawnToken, Draws, LogitBias, TokenProbability};
 pub use error::{Error, Result};
 pub use executor::{block_on, spawn, Task};

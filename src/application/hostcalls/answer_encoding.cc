@@ -156,14 +156,18 @@ void append_head(std::string& out, std::uint32_t end, std::size_t count) {
   append(out, head, 2);
 }
 
+// Bits of the flags of a token in a record of draws.
+constexpr std::uint32_t kForced = 1;
+constexpr std::uint32_t kDraftCountShift = 8;  // Of the first token: how many drafts were computed.
+
 void append_draw(std::string& out, const control::Drawn& drawn,
                  std::span<const std::uint32_t> top_tokens,
-                 std::span<const float> top_probabilities) {
-  constexpr std::uint32_t kForced = 1;
+                 std::span<const float> top_probabilities, std::uint32_t draft_count) {
   append(out, &drawn.token, 1);
   append(out, &drawn.probability, 1);
-  const std::uint32_t record[2] = {drawn.is_forced ? kForced : 0,
-                                   static_cast<std::uint32_t>(top_tokens.size())};
+  const std::uint32_t record[2] = {
+      (drawn.is_forced ? kForced : 0) | draft_count << kDraftCountShift,
+      static_cast<std::uint32_t>(top_tokens.size())};
   append(out, record, 2);
   for (std::size_t i = 0; i < top_tokens.size(); ++i) {
     append(out, &top_tokens[i], 1);
@@ -179,7 +183,7 @@ std::string encode(const control::Draws& draws) {
   const std::span<const float> probabilities(draws.top_probabilities);
   for (std::size_t i = 0; i < draws.all.size(); ++i) {
     append_draw(out, draws.all[i], tokens.subspan(i * top_count, top_count),
-                probabilities.subspan(i * top_count, top_count));
+                probabilities.subspan(i * top_count, top_count), i == 0 ? draws.draft_count : 0);
   }
   return out;
 }
@@ -200,7 +204,7 @@ control::Drawn DrawReader::next(std::vector<std::uint32_t>& top_tokens,
   control::Drawn drawn;
   drawn.token = take<std::uint32_t>();
   drawn.probability = take<float>();
-  drawn.is_forced = take<std::uint32_t>() != 0;
+  drawn.is_forced = (take<std::uint32_t>() & kForced) != 0;
   const auto top_count = take<std::uint32_t>();
   for (std::uint32_t i = 0; i < top_count; ++i) {
     top_tokens.push_back(take<std::uint32_t>());

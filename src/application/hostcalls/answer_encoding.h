@@ -28,7 +28,7 @@ std::string encode(const control::Draws& draws);
 void append_head(std::string& out, std::uint32_t end, std::size_t count);
 void append_draw(std::string& out, const control::Drawn& drawn,
                  std::span<const std::uint32_t> top_tokens,
-                 std::span<const float> top_probabilities);
+                 std::span<const float> top_probabilities, std::uint32_t draft_count = 0);
 
 // The draws of a record that append_head() and append_draw() wrote.
 class DrawReader {

@@ -11,6 +11,7 @@ namespace quire::hostcalls {
 // Flags of interface/draw.wit.
 inline constexpr std::uint32_t kQueuesToken = 1;
 inline constexpr std::uint32_t kForcesNone = 2;
+inline constexpr std::uint32_t kCountsDrafts = 4;         // Of verify alone.
 inline constexpr std::uint32_t kDrawEmbedCountMax = 256;  // Embeds of one read.
 inline constexpr std::uint32_t kStopTokenCountMax = 1024;
 

@@ -96,7 +96,7 @@ Result<std::int32_t> draw_verify(HostCall& call, GuestHandle context, GuestHandl
                                  GuestList<std::uint32_t> list, GuestList<double> random_list,
                                  std::uint32_t top_count, std::uint32_t flags) {
   const ContextView view = TRY(find_changing_context(call, context));
-  TRY(check_draw_flags(flags, kQueuesToken | kForcesNone));
+  TRY(check_draw_flags(flags, kQueuesToken | kForcesNone | kCountsDrafts));
   control::DrawSpec draw = TRY(read_draw(
       call, view.model,
       {.rule = rule, .matchers = matchers, .mask = mask, .top_count = top_count, .flags = flags}));
@@ -106,6 +106,7 @@ Result<std::int32_t> draw_verify(HostCall& call, GuestHandle context, GuestHandl
                                           std::to_string(kDraftCountMax) + " are allowed");
   }
   control::Drafts drafts;
+  drafts.are_counted = (flags & kCountsDrafts) != 0;
   drafts.tokens = TRY(call.memory.read(list, "drafts"));
   TRY(check_tokens(drafts.tokens, view.model, "drafts"));
   drafts.randoms = TRY(read_randoms(call, random_list, drafts.tokens.size() + 1,

@@ -271,6 +271,24 @@ TEST_F(DrawCalls, ADrawIsARecordWithTheMostProbableTokensOfEachPlace) {
   EXPECT_EQ(number_at(kBuffer + 32), 5);
 }
 
+TEST_F(DrawCalls, ARecordStatesHowManyDraftsWereComputedIfTheProgramAsks) {
+  const auto flags_of = [&](std::int64_t flags) {
+    const std::int64_t future = verify({5, 9, 3}, {0.1, 0.2, 0.3, 0.4}, flags);
+    const bool is_asked = last_command<control::ContextDraw>().drafts->are_counted;
+    control::Draws draws = drawn({5, 7});
+    draws.all[0].is_forced = true;
+    draws.draft_count = is_asked ? 2 : 0;
+    answer(control::AnswerBody(draws));
+    EXPECT_EQ(summary(record(future)), (std::vector<std::uint32_t>{0, 5, 7}));
+    return std::pair(number_at(kBuffer + 16), number_at(kBuffer + 32));
+  };
+  constexpr std::int64_t kCounts = 4;
+  EXPECT_EQ(flags_of(kQueues), std::pair(1, 0));
+  EXPECT_EQ(flags_of(kQueues | kCounts), std::pair(1 | 2 << 8, 0));
+  refused(verify({5}, {0.1, 0.2}, 8), ErrorCode::InvalidArgument, "flags");
+  refused(draw({}, kQueues | kCounts), ErrorCode::InvalidArgument, "flags");
+}
+
 TEST_F(DrawCalls, TheTokenOfADrawIsQueuedFromItsIssueAndGivenBackWhereNoneIsDrawn) {
   const std::int64_t matcher = make_matcher();
   put(kTokens, {1, 2, 3});

@@ -107,6 +107,12 @@ void add_model_work(MetricsText& page, const control::ControlStatistics& control
   page.counter("quire_generation_tokens_total",
                "Tokens drawn, and distributions given to programs that draw themselves.",
                control.generated_token_count);
+  page.counter("quire_spec_decode_num_draft_tokens_total",
+               "Drafts of programs that the model computed: guesses at tokens to come.",
+               control.draws.draft_count);
+  page.counter("quire_spec_decode_num_accepted_tokens_total",
+               "Of these, drafts that were drawn: each saved a step.",
+               control.draws.accepted_draft_count);
   page.counter("quire_computed_tokens_total", "Tokens that the model computed.", control.row_count);
   page.counter("quire_num_preemptions_total",
                "Contexts that were suspended so that other contexts got their pages.",

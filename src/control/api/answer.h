@@ -43,6 +43,7 @@ struct Draws {                                    // DrawTokens, ContextDraw.
   std::vector<float> top_probabilities;
   // The further members are of ContextDraw alone.
   std::uint32_t random_count = 0;                 // Random numbers that were used.
+  std::uint32_t draft_count = 0;                  // Drafts that were computed, if they are counted.
   ContextCounters counters{};
   bool is_full = false;  // The last token was queued, and does not fit: it cannot be computed.
 };

@@ -34,6 +34,7 @@ struct DrawSpec {
 struct Drafts {
   std::vector<std::uint32_t> tokens;
   std::vector<double> randoms;                    // As many.
+  bool are_counted = false;                       // The answer states how many were computed.
 };
 struct DrawTokens {
   ObjectId queue{};

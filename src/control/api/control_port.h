@@ -28,6 +28,13 @@ class AnswerSink {
   virtual void lost(InstanceId instance, const Error& error) = 0;
 };
 
+// Counts of draws, ever.
+struct DrawCounts {
+  std::uint64_t late_mask_count = 0;       // Draws put off because a grammar's mask was late.
+  std::uint64_t draft_count = 0;           // Drafts of programs that were computed.
+  std::uint64_t accepted_draft_count = 0;  // Of these, drafts that were drawn.
+};
+
 struct ControlStatistics {
   std::uint64_t batch_count = 0;
   std::uint64_t row_count = 0;           // Rows of all batches: tokens computed.
@@ -46,9 +53,9 @@ struct ControlStatistics {
   std::uint64_t suspension_count = 0;         // Contexts that gave their pages up, ever.
   std::uint64_t suspension_search_count = 0;  // Looks for such contexts, ever.
   std::uint64_t lost_token_count = 0;         // Tokens that had to be computed again after that.
-  std::uint64_t late_mask_count = 0;          // Draws put off because a grammar's mask was late.
-  std::uint64_t lost_instance_count = 0;      // Ended for want of pages, ever.
-  std::uint64_t store_refused_count = 0;      // Requests for a store that is not there, ever.
+  DrawCounts draws{};
+  std::uint64_t lost_instance_count = 0;  // Ended for want of pages, ever.
+  std::uint64_t store_refused_count = 0;  // Requests for a store that is not there, ever.
 };
 
 // Times and sizes of what the device did; see base/histogram.h.

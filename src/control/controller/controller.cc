@@ -378,7 +378,9 @@ ControlStatistics Controller::statistics() const {
     sum.suspension_count += counts.suspension_count;
     sum.suspension_search_count += counts.search_count;
     sum.lost_token_count += counts.lost_token_count;
-    sum.late_mask_count += counts.late_mask_count;
+    sum.draws.late_mask_count += counts.draws.late_mask_count;
+    sum.draws.draft_count += counts.draws.draft_count;
+    sum.draws.accepted_draft_count += counts.draws.accepted_draft_count;
     sum.scheduler_ns += counts.build_ns;
     sum.committed_page_count += cache.committed_count();
     sum.page_count += cache.page_count();

@@ -32,7 +32,7 @@ struct ReplicaCounts {
   std::uint64_t swap_count = 0;        // Of these, of contexts whose tokens alone do not suffice.
   std::uint64_t search_count = 0;      // For contexts to suspend.
   std::uint64_t lost_token_count = 0;  // Written again after a suspension, or found again.
-  std::uint64_t late_mask_count = 0;   // Draws put off because their masks were not ready.
+  DrawCounts draws{};
 };
 
 struct ReplicaOptions {

@@ -85,6 +85,7 @@ void Scheduler::collect() {
   const Operation* first = first_next.get();
   first_now_ = first != nullptr && first->wanted_page_count == 0 ? first_next : Ref<Operation>();
   first_next = served_first_ = {};
+  draft_->share_guesses(order_.decode_row_count());
   draft_->budget() = steps_.next_budget(order_.decode_row_count());
   is_probing_ = draft_->budget().is_spent();
 }

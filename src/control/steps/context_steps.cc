@@ -224,7 +224,8 @@ ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t r
   chunk.queued_count = std::min(remaining, row_limit - chunk.requery_count);
   chunk.is_last = !restores && chunk.queued_count == remaining &&
                   chunk.requery_count == operation.requeries.size();
-  chunk.draft_count = restores ? 0 : draws_.choose_drafts(operation, remaining);
+  chunk.draft_count =
+      restores ? 0 : draws_.choose_drafts(operation, remaining, draft.guess_share());
   if (chunk.draft_count > 0) {
     // Drafts come with the last row before them, whatever is left of the budget: they are few.
     const std::uint64_t rows = std::uint64_t{draft.row_count()} + chunk.requery_count +

@@ -102,12 +102,16 @@ void DrawSteps::masks_ready(Operation& operation) {
   tools_.table.wakeup.notify();
 }
 
-// Drafts are guesses, so drop those that would need another program's page or a longer context.
-std::uint32_t DrawSteps::choose_drafts(Operation& operation, std::uint32_t queued) {
+// Drafts are guesses, so drop those that would need another program's page or a longer context, and
+// those that would cost other rows of the batch more time than they save.
+std::uint32_t DrawSteps::choose_drafts(Operation& operation, std::uint32_t queued,
+                                       std::uint32_t guess_count_max) {
   if (operation.read == nullptr || operation.read->drafts.empty()) return 0;
   std::vector<TokenId>& drafts = operation.read->drafts;
-  const std::uint64_t room =
+  std::uint64_t room =
       std::min<std::uint64_t>(operation.context->room(), resources().device.row_count_max - 1);
+  const bool are_guesses = body_of<ContextDraw>(operation).drafts != nullptr;
+  if (are_guesses) room = std::min<std::uint64_t>(room, guess_count_max);
   if (drafts.size() > room) drafts.resize(room);
   const auto count = static_cast<std::uint32_t>(drafts.size());
   const std::uint32_t wanted = operation.context->pages_wanted(queued + count);
@@ -272,6 +276,7 @@ void DrawSteps::complete_draws(Operation& operation, std::uint32_t draft_count) 
     return;
   }
   Outcome outcome = std::move(drawn).take();
+  count_drafts(operation, draft_count, outcome);
   const bool queues_last = outcome.has_last && body_of<ContextDraw>(operation).queues_token;
   if (queues_last) queue_drawn(context, outcome.draws.all.back().token);
   count_generated(replica(), operation, outcome.draws.all.size());
@@ -282,11 +287,20 @@ void DrawSteps::complete_draws(Operation& operation, std::uint32_t draft_count) 
   tools_.table.finish(operation, AnswerBody(std::move(outcome.draws)));
 }
 
+void DrawSteps::count_drafts(const Operation& operation, std::uint32_t draft_count,
+                             Outcome& outcome) {
+  const Drafts* drafts = body_of<ContextDraw>(operation).drafts.get();
+  if (drafts == nullptr) return;  // A grammar forced them.
+  replica().counts.draws.draft_count += draft_count;
+  replica().counts.draws.accepted_draft_count += outcome.standing_count;
+  if (drafts->are_counted) outcome.draws.draft_count = draft_count;
+}
+
 // The masks of the operation came too late. Its queued tokens are computed; the last token runs
 // once more.
 void DrawSteps::draw_again(Operation& operation, std::uint32_t draft_count) {
   if (draft_count > 0) take_back_drafts(*operation.context, draft_count);
-  ++replica().counts.late_mask_count;
+  ++replica().counts.draws.late_mask_count;
   operation.read->is_late = true;
   operation.read->results.clear();
   operation.begin_anew();

@@ -378,7 +378,10 @@ std::int32_t draw_tokens(std::int32_t queue, const std::int32_t* embeds, std::ui
 // are in the context, in the slots that they would have had; the other drafts leave no trace. The
 // matchers hold at every place. Flags as forward-draw; without bit 0 the last token drawn is not
 // queued. If the context or the pool of pages has room for fewer drafts, the last ones are
-// ignored. `too-large`: more drafts. Result: a record of draws.
+// ignored. The same happens if so many rows decode in the step that drafts would cost them more
+// time than they save. A draft that was ignored says nothing about a guess. With flag bit 2 the
+// record therefore states how many drafts were computed, in bits 8 to 15 of the flags of its first
+// token. `too-large`: more drafts. Result: a record of draws.
 QUIRE_IMPORT("quire:core/draw@1", "verify")
 std::int32_t verify(std::int32_t context, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, const std::uint32_t* mask, std::uint32_t mask_count, const std::uint32_t* drafts, std::uint32_t drafts_count, const double* randoms, std::uint32_t randoms_count, std::uint32_t top_count, std::uint32_t flags);
 // Runs the loop in the host: forward-draw again and again, until a token of `stop-tokens` was

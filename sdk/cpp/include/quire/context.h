@@ -576,11 +576,7 @@ class Context : private detail::Placed<Context> {
 
   // A loop of the host drew and queued `token`.
   void note_drawn(std::uint32_t token) { tokens_.push_back(token); }
-  // The host has `count` tokens that the program is to be given one after the other (CX2).
-  void take_back(std::uint32_t count) {
-    tokens_.resize(tokens_.size() - count);
-    note_dropped_loop();
-  }
+  // The host has tokens that the program is given one after the other (CX2).
   void give_drawn(std::uint32_t token, bool is_last) {
     tokens_.push_back(token);
     known_count_ = token_count();

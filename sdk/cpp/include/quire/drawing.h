@@ -14,8 +14,7 @@
 // the token is forced by a grammar. So equal seeds give equal tokens, whether a program draws token
 // by token, verifies drafts, or lets the host's loop run.
 //
-// Errors   as interface/draw.wit says; invalid-argument names a number of the rule that is out of
-//          its range.
+// Errors   as interface/draw.wit says; invalid-argument names the number of the rule and its range.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -71,12 +70,13 @@ enum class DrawEnd : std::uint32_t {
 struct Draws {
   DrawEnd end = DrawEnd::None;
   std::vector<DrawnToken> tokens;
+  std::uint32_t draft_count = 0;  // Drafts that were computed, drawn or not.
 };
 template <>
 struct FutureValue<Draws> {
   static Result<Draws> decode(std::span<const std::byte> bytes) {
-    const Error broken{ErrorCode::Internal,
-                       "a record of draws of " + std::to_string(bytes.size()) + " bytes"};
+    const std::string size = std::to_string(bytes.size());
+    const Error broken{ErrorCode::Internal, "a record of draws of " + size + " bytes"};
     const auto take = [&bytes](void* to, std::size_t count) {
       if (bytes.size() < count) return false;
       std::memcpy(to, bytes.data(), count);
@@ -85,14 +85,14 @@ struct FutureValue<Draws> {
     };
     std::uint32_t head[2];
     if (!take(head, sizeof head) || head[0] > 5) return broken;
-    Draws draws{.end = static_cast<DrawEnd>(head[0]), .tokens = {}};
+    Draws draws{.end = static_cast<DrawEnd>(head[0]), .tokens = {}, .draft_count = 0};
     for (std::uint32_t each = 0; each < head[1]; ++each) {
       DrawnToken drawn;
       std::uint32_t rest[2];  // Flags, and how many come with it.
-      if (!take(&drawn.token, 4) || !take(&drawn.probability, 4) || !take(rest, sizeof rest)) {
-        return broken;
-      }
+      const bool has_token = take(&drawn.token, 4) && take(&drawn.probability, 4);
+      if (!has_token || !take(rest, sizeof rest)) return broken;
       drawn.is_forced = (rest[0] & 1) != 0;
+      if (each == 0) draws.draft_count = rest[0] >> 8 & 0xff;
       for (std::uint32_t one = 0; one < rest[1]; ++one) {
         TokenProbability top;
         if (!take(&top.token, 4) || !take(&top.probability, 4)) return broken;
@@ -137,8 +137,8 @@ class Drawer {
   const std::vector<Matcher>& matchers() const QUIRE_LIFETIME_BOUND { return matchers_; }
   const std::vector<std::uint32_t>& mask() const QUIRE_LIFETIME_BOUND { return mask_; }
   std::uint32_t top_count() const { return top_count_; }
-  std::uint32_t flags(bool queues_token) const {
-    return (queues_token ? 1u : 0u) | (forces_ ? 0u : 2u);
+  std::uint32_t flags(bool queues_token, bool counts_drafts = false) const {
+    return (queues_token ? 1u : 0u) | (forces_ ? 0u : 2u) | (counts_drafts ? 4u : 0u);
   }
   std::vector<std::int32_t> matcher_handles() const {
     std::vector<std::int32_t> handles;
@@ -307,7 +307,7 @@ inline Result<Future<Draws>> verify(const Model& model, std::int32_t context, Dr
   return Future<Draws>(abi::draw::verify(
       context, rule, matchers.data(), count_of(matchers.size()), drawer.mask().data(),
       count_of(drawer.mask().size()), drafts.data(), count_of(drafts.size()), randoms.data(),
-      count_of(randoms.size()), drawer.top_count(), drawer.flags(true)));
+      count_of(randoms.size()), drawer.top_count(), drawer.flags(true, !drafts.empty())));
 }
 
 // The loop in the host, which draws and queues token after token while the program does something

@@ -50,6 +50,7 @@
 
 #include "quire/annotations.h"
 #include "quire/context.h"
+#include "quire/draft_source.h"
 #include "quire/draw_arithmetic.h"
 #include "quire/drawing.h"
 #include "quire/grammar.h"
@@ -140,8 +141,9 @@ struct GenerateOptions {
   Hook<std::uint32_t> on_token = {};
   // Guesses what comes next: at most 64 tokens, or none. The guess is computed in one pass with the
   // next draw; each of its tokens that is drawn saves a pass. It never changes what is drawn. It
-  // may read the context, and must not change it.
-  std::function<Task<std::vector<std::uint32_t>>(const Context&)> draft = {};
+  // may read the context, and must not change it. `drafts_from` (prompt_drafts.h) guesses from the
+  // text of the context. The host may ignore drafts.
+  DraftSource draft = {};
   // Token healing: the end of a prompt may have cut a token in two, as "http:" cuts "http://". The
   // last token of the context is taken back, and the first one that is drawn begins with its bytes;
   // the rest of it is text of the answer. Nothing happens after a special token or a turn of a
@@ -249,9 +251,11 @@ Generator {
     if (!accepts(last_)) co_return given(co_await close(std::move(piece)));
     Future<std::string> bytes = context().model().detokenize({piece.token}, keeps(piece.token));
     // The device goes on while the text is made and shown, unless the text may be the end.
-    if (!rules_.full() && !rules_.watches_text() && !draws_several()) co_await begin_step();
+    const bool goes_on = begins_ahead() && !rules_.full();
+    if (goes_on && !rules_.watches_text()) co_await begin_step();
     piece.text = accept_bytes(co_await std::move(bytes));
     if (rules_.ended()) co_return co_await close(std::move(piece));
+    if (goes_on && options_.draft && !has_step()) co_await begin_step();
     answer_.text += piece.text;
     closed_ = false;
     co_return piece;
@@ -261,7 +265,6 @@ Generator {
   Task<> end() {
     if (closed_) co_return;
     co_await check_context();
-    drawing_.reset();
     reshaping_.reset();
     logits_.reset();
     co_await forget_pending();
@@ -400,7 +403,7 @@ Generator {
       if (options_.grammar) drawer_.constrain(co_await options_.grammar.matcher());
     }
     // While the host holds tokens that are not given yet, nothing is queued.
-    if (pending_.empty()) co_await context().queue_turns(true);
+    if (pending_.empty() && !verifying_) co_await context().queue_turns(true);
     if (std::exchange(heals_, false) && !context().answer_open_) {
       healed_ = co_await options_.heal.begin(context(), drawer_);
     }
@@ -436,17 +439,45 @@ Generator {
   bool draws_itself() const { return options_.reshape || options_.logits; }
   // A pass may bring several tokens.
   bool draws_several() const { return is_constrained() || options_.draft; }
-  bool has_step() const { return drawing_ || reshaping_ || logits_; }
+  // The next step begins before the program asks for it.
+  bool begins_ahead() const {
+    // A matcher of the context may be wanted between two steps, and a step would use it.
+    if (options_.draft) return pending_.empty() && !context().matcher();
+    return !draws_several();
+  }
+  bool has_step() const { return drawing_ || verifying_ || reshaping_ || logits_; }
   void begin_reshaping(std::uint32_t top_k) { reshaping_.emplace(context().begin_step(top_k)); }
   Task<> begin_step() {
     if (options_.logits) {
       logits_.emplace(context().begin_logits());
-    } else if (!options_.reshape) {
+    } else if (options_.reshape) {
+      begin_reshaping(options_.top_k == 0 ? Sampler::kWholeVocabulary : options_.top_k);
+    } else {
+      std::vector<std::uint32_t> drafts;
+      if (options_.draft && !is_healing()) drafts = useful(co_await options_.draft(context()));
+      pending_from_ = context().token_count();
+      if (!drafts.empty() || is_constrained())
+        co_return co_await begin_verifying(std::move(drafts));
       drawing_.emplace(
           co_await detail::forward_draw(context().model(), context().handle(), drawer_, false));
-    } else {
-      begin_reshaping(options_.top_k == 0 ? Sampler::kWholeVocabulary : options_.top_k);
     }
+  }
+  // A step that queues tokens which are not given yet.
+  Result<void> begin_verifying(std::vector<std::uint32_t> drafts) {
+    Future<Draws> draws =
+        TRY(detail::verify(context().model(), context().handle(), drawer_, drafts));
+    verifying_.emplace(std::move(draws), std::move(drafts));
+    context().note_dropped_loop();
+    return {};
+  }
+  // The part of a guess that can save a pass: fewer tokens than are still wanted, and none that
+  // ends the text.
+  std::vector<std::uint32_t> useful(std::vector<std::uint32_t> drafts) const {
+    const std::size_t left = options_.max_tokens - answer_.tokens.size();
+    drafts.resize(std::min(drafts.size(), std::max<std::size_t>(left, 1) - 1));
+    const std::vector<std::uint32_t> stops = stop_tokens();
+    drafts.erase(std::ranges::find_first_of(drafts, stops), drafts.end());
+    return drafts;
   }
 
   // The next token, which the context has then.
@@ -460,6 +491,9 @@ Generator {
     if (options_.logits) co_return co_await options_.logits.draw(*this);
     if (options_.reshape) co_return co_await options_.reshape.draw(*this);
     if (!has_step()) co_await begin_step();
+    co_return co_await drawn_of_step();
+  }
+  Task<DrawnToken> drawn_of_step() {
     Draws draws = co_await *std::exchange(drawing_, std::nullopt);
     drawer_.note(draws);
     DrawnToken drawn = std::move(draws.tokens.at(0));
@@ -470,20 +504,27 @@ Generator {
   // A pass may bring several tokens: drafts that stand, and forced ones. The context records each
   // when the program gets it, and is out of step until the last of them.
   Task<DrawnToken> drawn_of_several() {
-    const bool is_untouched = context().is_out_of_step_ && context().token_count() == pending_from_;
-    if (!pending_.empty() && !is_untouched) {
-      co_await forget_pending();  // The program used the context in between.
-    }
-    if (pending_.empty()) {
-      std::vector<std::uint32_t> drafts;
-      if (options_.draft && !is_healing()) drafts = co_await options_.draft(context());
-      Draws draws = co_await context().verify(std::move(drafts), drawer_);
+    if (has_drawn_ahead() && !is_untouched()) co_await forget_pending();
+    while (pending_.empty()) {
+      if (!has_step()) {
+        co_await context().queue_turns(true);
+        co_await begin_step();
+      }
+      if (drawing_) co_return co_await drawn_of_step();
+      Verifying step = *std::exchange(verifying_, std::nullopt);
+      Draws draws = co_await std::move(step.draws);
+      if (!context().is_out_of_step_ || context().token_count() != pending_from_) {
+        co_await roll_back(draws.tokens.size());  // Another task used the context meanwhile.
+        continue;
+      }
+      drawer_.note(draws);
+      note_drafts(step.drafts, draws);
       if (draws.tokens.empty()) {
+        context().is_out_of_step_ = false;
         co_await note_end(draws.end);
         co_return last_;
       }
       pending_.assign(draws.tokens.begin(), draws.tokens.end());
-      context().take_back(static_cast<std::uint32_t>(pending_.size()));
     }
     DrawnToken drawn = std::move(pending_.front());
     pending_.pop_front();
@@ -491,14 +532,38 @@ Generator {
     pending_from_ = context().token_count();
     co_return drawn;
   }
+  // The program did not use the context since the generator did.
+  bool is_untouched() const {
+    const bool holds_more = !pending_.empty() || verifying_;
+    return context().token_count() == pending_from_ && context().is_out_of_step_ == holds_more;
+  }
+  bool has_drawn_ahead() const { return !pending_.empty() || verifying_ || drawing_; }
+  void note_drafts(const std::vector<std::uint32_t>& drafts, const Draws& draws) const {
+    if (drafts.empty()) return;
+    const auto differs = std::ranges::mismatch(drafts, draws.tokens, {}, {}, &DrawnToken::token);
+    options_.draft.note({.computed = draws.draft_count,
+                         .accepted = static_cast<std::uint32_t>(differs.in1 - drafts.begin())});
+  }
 
   // The tokens that were drawn and not given count as not drawn.
   Task<> forget_pending() {
-    const auto gone = static_cast<std::uint32_t>(pending_.size());
-    if (gone == 0) co_return;
-    drawer_.take_back(pending_);
+    std::size_t gone = pending_.size();
+    drawing_.reset();
+    if (gone > 0) drawer_.take_back(pending_);
     pending_.clear();
-    for (const Matcher& each : drawer_.matchers()) co_await each.roll_back(gone);
+    if (verifying_ && is_constrained()) {  // The matchers advance by the tokens of the pass.
+      Verifying step = *std::exchange(verifying_, std::nullopt);
+      const Result<Draws> draws = co_await attempt(std::move(step.draws));
+      if (draws.ok()) gone = draws.value().tokens.size();
+    }
+    verifying_.reset();
+    co_await roll_back(gone);
+  }
+  Task<> roll_back(std::size_t count) const {
+    if (count == 0) co_return;
+    for (const Matcher& each : drawer_.matchers()) {
+      co_await each.roll_back(static_cast<std::uint32_t>(count));
+    }
   }
 
   // The context and the matchers get a token that the program drew.
@@ -579,12 +644,18 @@ Generator {
     answer_.tokens.insert(answer_.tokens.end(), tokens.begin(), tokens.end());
   }
 
+  struct Verifying {
+    Future<Draws> draws;
+    std::vector<std::uint32_t> drafts;
+  };
+
   std::unique_ptr<Context> owned_;  // None: the program owns it.
   detail::Placed<Context>::Place place_;
   GenerateOptions options_;
   Drawer drawer_;
   StopRules rules_;
   std::optional<Future<Draws>> drawing_;                  // The step under way,
+  std::optional<Verifying> verifying_;                    // or one that queues what it draws,
   std::optional<Context::Step<Distribution>> reshaping_;  // or that of a distribution,
   std::optional<Context::Step<Numbers>> logits_;          // or that of logits.
   std::deque<DrawnToken> pending_;                        // Drawn, and not given yet,
@@ -600,91 +671,6 @@ Generator {
   bool closed_ = false;
 };
 
-// One of logits that the program changed.
-template <>
-inline Task<DrawnToken> detail::DrawHook<std::span<float>>::draw_shaped(
-    Generator& generator, const Hook<std::span<float>>& hook) {
-  if (!generator.has_step()) co_await generator.begin_step();
-  Numbers said = co_await *std::exchange(generator.logits_, std::nullopt);
-  std::vector<float> changed = said.values;
-  co_await hook(std::span<float>(changed));
-  const Context& context = generator.context();
-  Result<DrawnToken> drawn = co_await attempt(
-      generator.drawer_.draw(std::move(changed), context.tokens(), context.unknown_token_count()));
-  generator.is_stuck_ = !drawn.ok() && drawn.error().code == ErrorCode::OutOfRange;
-  const std::uint32_t token = (co_await std::move(drawn)).token;
-  co_await generator.take(token);
-  co_return drawn_from(std::move(said.values), token, generator.options_.top_logprobs);
-}
-
-// One of a distribution that the program reshaped; of the tokens that may come, where not all may.
-template <>
-inline Task<DrawnToken> detail::DrawHook<Distribution&>::draw_shaped(
-    Generator& generator, const Hook<Distribution&>& hook) {
-  const std::vector<std::uint32_t> mask = co_await generator.drawer_.allowed();
-  if (!mask.empty() && std::ranges::all_of(mask, [](std::uint32_t word) { return word == 0; })) {
-    co_await generator.note_end(DrawEnd::NoTokenAllowed);
-  }
-  if (!mask.empty()) {
-    generator.begin_reshaping(Sampler::kWholeVocabulary);
-  } else if (!generator.has_step()) {
-    co_await generator.begin_step();
-  }
-  const Distribution given = co_await *std::exchange(generator.reshaping_, std::nullopt);
-  Distribution reshaped = given;
-  if (!mask.empty()) {
-    reshaped.keep_if(
-        [&](std::uint32_t token, float) { return (mask[token / 32] >> (token % 32) & 1) != 0; });
-  }
-  co_await hook(reshaped);
-  reshaped.keep_if([](std::uint32_t, float probability) { return probability > 0.0f; });
-  if (reshaped.size() == 0 || reshaped.tokens.size() != reshaped.probabilities.size()) {
-    co_await fail(ErrorCode::InvalidArgument, "reshape left no token with a probability above 0");
-  }
-  std::vector<std::uint32_t> order;
-  sampling::rank(reshaped.probabilities, reshaped.size(), order);
-  std::vector<float> falling;
-  for (const std::uint32_t each : order) falling.push_back(reshaped.probabilities[each]);
-  Drawer& drawer = generator.drawer_;
-  DrawScratch scratch;
-  const std::size_t index =
-      sampling::draw_index(falling, drawer.rule(), drawer.randoms(1).front(), scratch);
-  DrawnToken drawn;
-  drawn.token = reshaped.tokens[order[index]];
-  drawn.probability = given.probability_of(drawn.token);
-  drawer.note(drawn);
-  co_await generator.take(drawn.token);
-  co_return drawn;
-}
-
-// The method is that of "The Art of Prompt Design: Prompt Boundaries and Token Healing" (Lundberg,
-// 2023), for one token.
-inline Task<std::string> detail::Healing::begin_healing(Context& context, Drawer& drawer) {
-  const std::uint32_t count = context.token_count();
-  if (context.tokens().empty() || count < 2) co_return "";
-  const Model model = context.model();
-  const std::uint32_t last = context.tokens().back();
-  const std::vector<std::uint8_t> kinds =
-      co_await model.token_kinds(0, model.info().vocabulary_size);
-  const std::vector<std::string> texts = co_await model.vocabulary();
-  const auto may_come = [&](std::uint32_t token) {
-    constexpr std::uint8_t kByte = 1;  // The kinds above it are not text.
-    return kinds[token] <= kByte && texts[token].starts_with(texts[last]);
-  };
-  if (last >= kinds.size() || texts[last].empty() || !may_come(last)) co_return "";
-  std::vector<std::uint32_t> mask((texts.size() + 31) / 32);
-  std::uint32_t allowed_count = 0;
-  for (std::uint32_t token = 0; token < kinds.size(); ++token) {
-    if (!may_come(token)) continue;
-    mask[token / 32] |= std::uint32_t{1} << (token % 32);
-    ++allowed_count;
-  }
-  if (allowed_count < 2) co_return "";
-  co_await context.rewind(count - 1);
-  drawer.allow(std::move(mask));
-  co_return texts[last];
-}
-
 inline Generator Context::generate(GenerateOptions options) & {
   return Generator(*this, std::move(options));
 }
@@ -699,3 +685,5 @@ inline Generator Context::generate() && {
 }
 
 }  // namespace quire
+
+#include "quire/generate_hooks.h"

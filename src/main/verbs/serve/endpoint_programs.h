@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "cli/options_serve.h"
 #include "main/verbs/make/program_files.h"
+#include "main/verbs/shared/shipped_endpoints.h"
 
 namespace quire {
 

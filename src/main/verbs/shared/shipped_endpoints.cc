@@ -20,6 +20,7 @@ void add_arguments(const ShippedEndpoint& endpoint, const cli::EndpointBehavior&
                    std::vector<std::string>& arguments) {
   const bool repairs = behavior.repairs_prompts && endpoint.reads_conversations;
   if (repairs) arguments.push_back("--prompt-repair");
+  if (!behavior.has_drafts && endpoint.drafts) arguments.push_back("--no-drafts");
   if (!endpoint.streams) return;
   if (behavior.ping_seconds != cli::EndpointBehavior().ping_seconds) {
     arguments.push_back("--ping-seconds");

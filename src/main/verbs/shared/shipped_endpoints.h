@@ -15,19 +15,20 @@ namespace quire {
 struct ShippedEndpoint {
   const char* rule;                  // As --endpoint takes it, with the name of the program.
   bool reads_conversations = false;  // Takes --prompt-repair,
-  bool streams = false;              // and --ping-seconds and --pad-json.
+  bool streams = false;              // --ping-seconds and --pad-json,
+  bool drafts = false;               // and --no-drafts.
 };
 inline constexpr ShippedEndpoint kShippedEndpoints[] = {
     {"GET /v1/models=openai_models"},
     {"GET /v1/models/*=openai_models"},
-    {"POST /v1/chat/completions=openai_chat", true, true},
-    {"POST /v1/completions=openai_completions", false, true},
+    {"POST /v1/chat/completions=openai_chat", true, true, true},
+    {"POST /v1/completions=openai_completions", false, true, true},
     {"POST /v1/embeddings=openai_embeddings"},
-    {"POST /v1/responses=openai_responses", true, true},
+    {"POST /v1/responses=openai_responses", true, true, true},
     {"POST /v1/responses/*=openai_responses"},
     {"GET /v1/responses/*=openai_responses", false, true},
     {"DELETE /v1/responses/*=openai_responses"},
-    {"POST /v1/messages=anthropic_messages", true, true},
+    {"POST /v1/messages=anthropic_messages", true, true, true},
     {"POST /v1/messages/count_tokens=anthropic_count_tokens"},
     {"POST /tokenize=token_endpoints"},
     {"POST /detokenize=token_endpoints"},

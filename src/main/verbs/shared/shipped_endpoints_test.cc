@@ -48,6 +48,10 @@ TEST(ShippedEndpoints, ThoseForConversationsRepairPromptsIfTheyAreTo) {
   EXPECT_EQ(argument_count({}), 0u);
 }
 
+TEST(ShippedEndpoints, ThoseWhoseAnswersAModelWritesDraftThemUnlessTheyAreNotTo) {
+  EXPECT_EQ(argument_count({.has_drafts = false}), 4u);
+}
+
 TEST(ShippedEndpoints, ThoseWhoseAnswersAModelWritesKnowHowOftenToPing) {
   EXPECT_EQ(argument_count({.pads_json = true}), 5u);
   EXPECT_EQ(argument_count({.ping_seconds = 0.25}), 10u);

@@ -9,7 +9,7 @@ use quire::runtime::{self, LogLevel};
 use quire::serve::Request;
 use quire::store::{self, Expected};
 use quire::{
-    messaging, raw, session, sleep, ChatMessage, Child, ChildEnd, ChildOptions, Context,
+    drafts_from, messaging, raw, session, sleep, ChatMessage, Child, ChildEnd, ChildOptions, Context,
     ContextHint, DrawRule, Drawer, DrawnToken, Draws, GenerateOptions, Grammar, HostFuture, Model,
     Priority, Queue, Result, SaveOptions, TokenizeOptions,
 };
@@ -432,7 +432,10 @@ async fn generating(rows: &Rows, context: &mut Context) -> Result<()> {
     let guess = move |given: &Context| {
         known[((given.token_count() - length) as usize).min(known.len())..].to_vec()
     };
-    rows.row("draw.verify as draft", context.generate(options).draft(guess).await, answer);
+    rows.row("draw.verify as draft", context.generate(options.clone()).draft(guess).await, answer);
+    context.rewind(length).await?;
+    let drafts = drafts_from(context).predict(&said.tokens);
+    rows.row("draw.verify as drafts", context.generate(options).draft_from(drafts).await, answer);
     context.rewind(length).await?;
     Ok(())
 }
