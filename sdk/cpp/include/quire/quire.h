@@ -1,7 +1,13 @@
 #pragma once
 // All of the SDK. A program that wants less includes less.
+#include "quire/answer_events.h"
+#include "quire/answer_stream.h"
+#include "quire/argument_pieces.h"
 #include "quire/branch.h"
+#include "quire/call_arguments.h"
+#include "quire/call_finder.h"
 #include "quire/call_form.h"
+#include "quire/call_head.h"
 #include "quire/child.h"
 #include "quire/choose.h"
 #include "quire/context.h"
@@ -16,7 +22,9 @@
 #include "quire/hook.h"
 #include "quire/http.h"
 #include "quire/json.h"
+#include "quire/json_pieces.h"
 #include "quire/json_writer.h"
+#include "quire/lenient_json.h"
 #include "quire/main.h"
 #include "quire/messaging.h"
 #include "quire/model.h"
