@@ -113,25 +113,22 @@ class Stream : public AnswerSink {
 
   Task<> text(std::string more, const Piece*) override {
     if (more.empty()) co_return;
-    if (is_thought_) co_await end_block();
-    if (!is_open_) co_await begin_block(R"({"type":"text","text":""})");
+    if (open_ != Block::Text) co_await begin_block(Block::Text, R"({"type":"text","text":""})");
     co_await send_delta(R"({"type":"text_delta","text":)" + json_string(more) + "}");
   }
   Task<> reasoning(std::string more) override {
     if (!shows_thoughts_) co_return;
-    if (!is_thought_) {
-      co_await end_block();
-      is_thought_ = true;
-      co_await begin_block(R"({"type":"thinking","thinking":"","signature":""})");
+    if (open_ != Block::Thought) {
+      co_await begin_block(Block::Thought, R"({"type":"thinking","thinking":"","signature":""})");
     }
     thought_ += more;
     if (hides_thoughts_) co_return;
     co_await send_delta(R"({"type":"thinking_delta","thinking":)" + json_string(more) + "}");
   }
   Task<> begin_call(std::size_t, AnswerCall call) override {
-    co_await end_block();
-    co_await begin_block(R"({"type":"tool_use","id":)" + json_string(call.id) +
-                         ",\"name\":" + json_string(call.name) + R"(,"input":{}})");
+    co_await begin_block(Block::Call, R"({"type":"tool_use","id":)" + json_string(call.id) +
+                                          ",\"name\":" + json_string(call.name) +
+                                          R"(,"input":{}})");
   }
   Task<> arguments(std::size_t, std::string more) override {
     if (more.empty()) co_return;
@@ -139,13 +136,16 @@ class Stream : public AnswerSink {
   }
 
  private:
+  enum class Block : std::uint8_t { None, Text, Thought, Call };
+
   Task<> send(const char* type, std::string members) {
     const std::string head = "{\"type\":\"" + std::string(type) + "\"";
     const std::string data = head + (members.empty() ? "" : ",") + members + "}";
     co_await events_.send(data, {.name = type});
   }
-  Task<> begin_block(std::string block) {
-    is_open_ = true;
+  Task<> begin_block(Block kind, std::string block) {
+    co_await end_block();
+    open_ = kind;
     co_await send("content_block_start",
                   "\"index\":" + std::to_string(block_count_) + ",\"content_block\":" + block);
   }
@@ -154,24 +154,23 @@ class Stream : public AnswerSink {
                   "\"index\":" + std::to_string(block_count_) + ",\"delta\":" + delta);
   }
   Task<> end_block() {
-    if (!is_open_) co_return;
-    if (std::exchange(is_thought_, false)) {
+    const Block ended = std::exchange(open_, Block::None);
+    if (ended == Block::None) co_return;
+    if (ended == Block::Thought) {
       const std::string signature = signature_of(std::exchange(thought_, ""));
       co_await send_delta(R"({"type":"signature_delta","signature":)" + json_string(signature) +
                           "}");
     }
     co_await send("content_block_stop", "\"index\":" + std::to_string(block_count_));
-    is_open_ = false;
     block_count_ += 1;
   }
 
   Head head_;
   serve::LiveEvents events_;
   bool shows_thoughts_, hides_thoughts_;
-  bool is_open_ = false;         // A block,
-  bool is_thought_ = false;      // of thoughts,
-  std::string thought_;          // these,
-  std::size_t block_count_ = 0;  // and those that are closed.
+  Block open_ = Block::None;
+  std::string thought_;          // That is open.
+  std::size_t block_count_ = 0;  // Those that are closed.
 };
 
 // Keeps the blocks of an answer until it is whole, in the order in which they came.
@@ -182,49 +181,58 @@ class Blocks : public AnswerSink {
 
   Task<> begin(const Usage&) override { co_return; }
   Task<> text(std::string more, const Piece*) override {
-    if (!more.empty()) add(false, more);
+    if (!more.empty()) add("text", more);
     co_return;
   }
   Task<> reasoning(std::string more) override {
-    if (shows_thoughts_) add(true, more);
+    if (shows_thoughts_) add("thinking", more);
     co_return;
   }
-  Task<> begin_call(std::size_t, AnswerCall) override { co_return; }
-  Task<> arguments(std::size_t, std::string) override { co_return; }
+  Task<> begin_call(std::size_t, AnswerCall call) override {
+    all_.push_back({"tool_use", "", std::move(call)});
+    co_return;
+  }
+  Task<> arguments(std::size_t, std::string more) override {
+    add("tool_use", more);
+    co_return;
+  }
 
   void write(JsonWriter& json) const {
-    for (const auto& [is_thought, text] : all_) {
-      json.begin_object().key("type").text(is_thought ? "thinking" : "text");
-      if (is_thought) {
-        json.key("thinking").text(hides_thoughts_ ? "" : text).key("signature");
-        json.text(signature_of(text));
+    for (const Block& each : all_) {
+      json.begin_object().key("type").text(each.type);
+      if (each.type == "thinking") {
+        json.key("thinking").text(hides_thoughts_ ? "" : each.text).key("signature");
+        json.text(signature_of(each.text));
+      } else if (each.type == "tool_use") {
+        const Result<Json> input = Json::parse(each.text);  // Fails if the answer is cut there.
+        json.key("id").text(each.call.id).key("name").text(each.call.name).key("input");
+        json.raw(input.ok() && input.value().is_object() ? each.text : "{}");
       } else {
-        json.key("text").text(text);
+        json.key("text").text(each.text);
       }
       json.end_object();
     }
   }
 
  private:
-  void add(bool is_thought, const std::string& more) {
-    if (all_.empty() || all_.back().first != is_thought) all_.emplace_back(is_thought, "");
-    all_.back().second += more;
+  struct Block {
+    std::string_view type;
+    std::string text;  // Or the arguments of a call.
+    AnswerCall call = {};
+  };
+  void add(std::string_view type, const std::string& more) {
+    if (all_.empty() || all_.back().type != type) all_.push_back({type, ""});
+    all_.back().text += more;
   }
   bool shows_thoughts_, hides_thoughts_;
-  std::vector<std::pair<bool, std::string>> all_;  // Whether it is a thought, and its text.
+  std::vector<Block> all_;
 };
 
-std::string whole_response(const Head& head, const ChatAnswer& answer, const Blocks& blocks) {
+std::string whole_response(const Head& head, const Blocks& blocks) {
   JsonWriter json;
   head.write(json);
   json.key("content").begin_array();
   blocks.write(json);
-  for (const AnswerCall& each : answer.calls) {
-    const Result<Json> input = Json::parse(each.arguments);  // Fails if the answer is cut there.
-    json.begin_object().key("type").text("tool_use").key("id").text(each.id);
-    json.key("name").text(each.name).key("input");
-    json.raw(input.ok() && input.value().is_object() ? each.arguments : "{}").end_object();
-  }
   json.end_array();
   head.write_stop(json);
   json.key("usage");
@@ -238,7 +246,7 @@ Task<std::string> whole(ChatTurn& turn, Head head, const MessagesRequest& reques
   const ChatAnswer answer = co_await turn.answer(0, token_count_max, false, blocks);
   head.set_prompt(turn.usage());
   co_await head.end(answer, request, is_cut);
-  co_return whole_response(head, answer, blocks);
+  co_return whole_response(head, blocks);
 }
 
 Task<> respond(serve::Request http, serve::Response response, ConversationOptions options) {

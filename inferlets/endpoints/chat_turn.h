@@ -3,9 +3,10 @@
 //
 // It writes the prompt with the model's own template and queues it in a context, of which each
 // answer is a fork: the pass that draws the first token computes the prompt. It takes an answer
-// apart into text, thoughts and calls of tools. A call that the request demands, and one of a tool
-// that is strict, is written under the schema of the tool. So is an answer that has a schema. If the model may call tools instead, it first writes freely; what does
-// not fit is then written once more under the schema, and the client sees only that.
+// apart into text, thoughts and calls of tools while it comes. A call that the request demands, and
+// one of a strict tool, is written under the schema of the tool. So is an answer that has a schema.
+// If the model may call tools instead, it first writes freely; what does not fit is then written
+// once more under the schema, and the client sees only that.
 //
 // Errors   those of a request, which name its member; those of the calls.
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "answer_sink.h"
+#include "answer_writing.h"
 #include "cache_use.h"
 #include "chat_prompt.h"
 #include "members.h"
@@ -24,39 +27,6 @@
 #include "shown_tokens.h"
 
 namespace endpoints {
-
-struct AnswerCall {
-  std::string id;
-  std::string name;
-  std::string arguments;  // JSON, as it was written; not whole if the answer is cut within it.
-  std::size_t namespace_bytes = 0;  // Of the name, as in OfferedTool.
-};
-
-struct ChatAnswer {
-  std::string text;
-  std::string reasoning;
-  std::vector<AnswerCall> calls;
-  std::vector<std::uint32_t> tokens;
-  FinishReason finish_reason = FinishReason::Running;
-  bool is_cut_in_call = false;  // It ends within the arguments of the last call.
-};
-
-// Gets an answer as it comes: thoughts, text and calls in the order in which the model writes them. All of
-// `text`, `reasoning` and `arguments`, joined, is what the answer has.
-class AnswerSink {
- public:
-  AnswerSink() = default;
-  AnswerSink(const AnswerSink&) = delete;
-  AnswerSink& operator=(const AnswerSink&) = delete;
-  virtual ~AnswerSink() = default;
-  // The prompt is computed, and `prompt` says how. An error may come instead, and nothing after it.
-  virtual Task<> begin(const Usage& prompt) = 0;
-  // `token` is null unless the answer is asked for token by token.
-  virtual Task<> text(std::string more, const Piece* token) = 0;
-  virtual Task<> reasoning(std::string more) = 0;
-  virtual Task<> begin_call(std::size_t number, AnswerCall call) = 0;  // Without arguments yet.
-  virtual Task<> arguments(std::size_t number, std::string more) = 0;
-};
 
 class ChatTurn {
  public:
@@ -144,10 +114,9 @@ class ChatTurn {
       co_await demand_call(out, std::move(context), std::move(options), sink);
       co_return out;
     }
-    const std::uint64_t seed = options.seed;
-    const std::string raw =
+    AnswerWriting writing =
         co_await generated(out, std::move(context), std::move(options), by_token, sink);
-    co_await take_apart(out, raw, seed, token_count_max, sink);
+    co_await finish(out, writing, token_count_max, sink);
     co_return out;
   }
 
@@ -280,43 +249,59 @@ class ChatTurn {
 
   // ---- an answer --------------------------------------------------------------------------------
 
-  // The part of a growing text that a client sees.
-  struct Shown {
-    const AnswerReader* reader;       // Null: all of it.
-    bool is_held;                     // Nothing before the end.
-    std::string text = {};            // All that was written.
-    std::size_t count = 0;            // Bytes of the text that the client has,
-    std::size_t reasoning_count = 0;  // and of the thoughts.
-
-    struct More {
-      std::string text;
-      std::string reasoning;
-    };
-    More next(std::string_view more) {
-      text += more;
-      if (reader == nullptr) return {std::string(more), ""};
-      const WrittenAnswer all = reader->shown_parts(text);
-      More delta{is_held ? "" : rest_of(all.text, count), rest_of(all.reasoning, reasoning_count)};
-      count += delta.text.size();
-      reasoning_count += delta.reasoning.size();
-      return delta;
+  // An answer of which nothing is written yet.
+  AnswerWriting begun_writing(bool by_token) const {
+    if (!reader_) return AnswerWriting(std::nullopt, {});
+    AnswerWriting::Options options{.holds_text = static_cast<bool>(schema_grammar_),
+                                   .holds_calls = by_token || schema_grammar_,
+                                   .is_parallel = prompt_.parallel_tool_calls};
+    for (const OfferedTool& each : prompt_.tools) {
+      if (each.is_strict) options.strict_tools.push_back(each.name);
     }
-    bool is_in_thought() const { return reader != nullptr && reader->read(text).is_in_thought; }
-  };
-  static std::string rest_of(const std::string& all, std::size_t count) {
-    return all.substr(std::min(count, all.size()));
+    const auto type_of = [this](std::string_view tool, std::string_view argument) {
+      return argument_type(prompt_.tools, tool, argument);
+    };
+    return AnswerWriting(AnswerStream(*reader_, type_of), std::move(options));
   }
 
   // `tokens` are those of the text; the first one comes with it.
-  Task<> show(ChatAnswer& out, Shown::More more, AnswerSink& sink,
+  Task<> show(ChatAnswer& out, std::vector<AnswerEvent> events, AnswerSink& sink,
               std::vector<ShownTokens::Token> tokens = {}) {
-    out.reasoning += more.reasoning;
-    out.text += more.text;
-    if (!more.reasoning.empty()) co_await sink.reasoning(std::move(more.reasoning));
-    for (std::size_t i = 0; i < tokens.size() || !more.text.empty(); ++i) {
-      const Piece* token = i < tokens.size() ? &tokens[i].piece : nullptr;
-      co_await sink.text(std::exchange(more.text, ""), token);
+    std::size_t shown_count = 0;
+    for (AnswerEvent& each : events) {
+      const bool has_token = each.kind == AnswerEvent::Kind::Text && shown_count < tokens.size();
+      const Piece* token = has_token ? &tokens[shown_count++].piece : nullptr;
+      co_await show(out, std::move(each), token, sink);
     }
+    for (; shown_count < tokens.size(); ++shown_count) {
+      co_await sink.text("", &tokens[shown_count].piece);
+    }
+  }
+  Task<> show(ChatAnswer& out, AnswerEvent event, const Piece* token, AnswerSink& sink) {
+    const bool is_end = event.kind == AnswerEvent::Kind::CallEnd;
+    if (event.text.empty() && token == nullptr && !is_end) co_return;
+    switch (event.kind) {
+      case AnswerEvent::Kind::Text:
+        out.text += event.text;
+        co_return co_await sink.text(std::move(event.text), token);
+      case AnswerEvent::Kind::Reasoning:
+        out.reasoning += event.text;
+        co_return co_await sink.reasoning(std::move(event.text));
+      case AnswerEvent::Kind::CallBegin:
+        out.calls.push_back(begun_call(out, event.text));
+        co_return co_await sink.begin_call(out.calls.size() - 1, out.calls.back());
+      case AnswerEvent::Kind::Arguments:
+        out.calls.back().arguments += event.text;
+        co_return co_await sink.arguments(out.calls.size() - 1, std::move(event.text));
+      case AnswerEvent::Kind::CallEnd:
+        out.is_cut_in_call = event.is_cut;
+    }
+  }
+  AnswerCall begun_call(const ChatAnswer& out, const std::string& name) const {
+    AnswerCall call{.id = id_of(out.seed, out.calls.size()), .name = name, .arguments = {}};
+    const auto tool = std::ranges::find(prompt_.tools, name, &OfferedTool::name);
+    if (tool != prompt_.tools.end()) call.namespace_bytes = tool->namespace_bytes;
+    return call;
   }
 
   // `context` has drawn a token of the answer.
@@ -326,10 +311,11 @@ class ChatTurn {
     co_await sink.begin(usage_);
   }
 
-  // Lets the model write. Returns all of it; `out.text` is what the sink has of it.
-  Task<std::string> generated(ChatAnswer& out, Context context, GenerateOptions options,
-                              bool by_token, AnswerSink& sink) {
-    Shown shown{.reader = reader_ ? &*reader_ : nullptr, .is_held = reader_ && schema_grammar_};
+  // Lets the model write. Returns what of it is left to do at the end.
+  Task<AnswerWriting> generated(ChatAnswer& out, Context context, GenerateOptions options,
+                                bool by_token, AnswerSink& sink) {
+    AnswerWriting shown = begun_writing(by_token);
+    out.seed = options.seed;
     Generation generation;
     if (by_token || prompt_.thought_count_max) {
       generation =
@@ -344,12 +330,12 @@ class ChatTurn {
     co_await begin_answer(context, sink);  // It may have no text at all.
     out.tokens = std::move(generation.tokens);
     out.finish_reason = generation.finish_reason;
-    co_return std::move(shown.text);
+    co_return shown;
   }
 
   // The same, one token after the other: the sink gets them if it `wants_tokens`, and thoughts that reach
   // their limit are ended.
-  Task<Generation> written_by_token(ChatAnswer& out, Shown& shown, Context& context,
+  Task<Generation> written_by_token(ChatAnswer& out, AnswerWriting& shown, Context& context,
                                     GenerateOptions options, bool wants_tokens, AnswerSink& sink) {
     Generation all;
     std::uint64_t thought_count = 0;
@@ -366,7 +352,7 @@ class ChatTurn {
         const bool is_token = generator.answer().tokens.size() > count;
         count = generator.answer().tokens.size();
         const bool was_in_thought = shown.is_in_thought();
-        Shown::More more = shown.next(piece->text);
+        std::vector<AnswerEvent> more = shown.next(piece->text);
         const bool is_in_thought = shown.is_in_thought();
         if (is_token && is_in_thought) ++thought_count;
         ends_thought = is_in_thought && prompt_.thought_count_max &&
@@ -398,49 +384,50 @@ class ChatTurn {
     co_await show(out, {}, sink, tokens.finish(all.finish_reason));
     co_return all;
   }
-  // Fills in what the sink does not have yet: the rest of the text, thoughts and calls.
-  Task<> take_apart(ChatAnswer& out, std::string raw, std::uint64_t seed,
-                    std::uint32_t token_count_max, AnswerSink& sink) {
-    if (!reader_) co_return;
-    WrittenAnswer written = reader_->read(raw);
-    const bool has_calls = !written.calls.empty() && !written.calls.front().name.empty();
-    if (!written.unread.empty()) {  // The client gets it as it was written.
-      written.text += (written.text.empty() ? "" : "\n") + written.unread;
+  // Gives the sink what it does not have yet: the end of the answer, and what was held.
+  Task<> finish(ChatAnswer& out, AnswerWriting& writing, std::uint32_t token_count_max,
+                AnswerSink& sink) {
+    co_await show(out, writing.finish(), sink);
+    std::string text = writing.take_held_text();
+    if (schema_grammar_ && writing.has_calls()) {  // A turn that calls gives no answer.
+      if (!out.reasoning.empty() && !text.empty()) text.insert(0, "\n");
+      co_await show(out, {AnswerEvent::Kind::Reasoning, std::move(text)}, nullptr, sink);
+    } else if (schema_grammar_ && reader_) {
+      text = co_await fitting_text(std::move(text), out.seed, token_count_max, out);
+      co_await show(out, {AnswerEvent::Kind::Text, std::move(text)}, nullptr, sink);
     }
-    if (schema_grammar_ && has_calls) {  // A turn that calls gives no answer.
-      written.reasoning += (written.reasoning.empty() ? "" : "\n") + written.text;
-      written.text.clear();
-    } else if (schema_grammar_) {
-      written.text = co_await fitting_text(std::move(written.text), seed, token_count_max, out);
-    }
-    co_await show(
-        out,
-        {rest_of(written.text, out.text.size()), rest_of(written.reasoning, out.reasoning.size())},
-        sink);
-    for (const ToolCall& each : written.calls) {
-      const bool is_enough = !prompt_.parallel_tool_calls && !out.calls.empty();
-      if (each.name.empty() || is_enough || out.is_cut_in_call) break;
-      co_await take_call(out, each, seed, token_count_max, sink);
+    std::optional<AnswerEvent> arguments;  // Of a strict call.
+    for (AnswerEvent& each : writing.take_held()) {
+      if (each.kind == AnswerEvent::Kind::CallBegin) {
+        if (out.is_cut_in_call) break;
+        if (is_strict(each.text)) arguments.emplace(AnswerEvent::Kind::Arguments);
+      } else if (arguments && each.kind == AnswerEvent::Kind::Arguments) {
+        arguments->text += each.text;
+        continue;
+      } else if (arguments && each.kind == AnswerEvent::Kind::CallEnd) {
+        arguments->is_cut = each.is_cut;
+        co_await end_strict_call(out, *std::exchange(arguments, {}), token_count_max, sink);
+        continue;
+      }
+      co_await show(out, std::move(each), nullptr, sink);
     }
   }
-
-  Task<> take_call(ChatAnswer& out, const ToolCall& given, std::uint64_t seed,
-                   std::uint32_t token_count_max, AnswerSink& sink) {
-    const std::size_t number = out.calls.size();
-    const auto tool = std::ranges::find(prompt_.tools, given.name, &OfferedTool::name);
-    const bool is_known = tool != prompt_.tools.end();
-    AnswerCall call{.id = id_of(seed, number), .name = given.name, .arguments = {}};
-    if (is_known) call.namespace_bytes = tool->namespace_bytes;
-    co_await sink.begin_call(number, call);
-    call.arguments = arguments_text(given, is_known ? &*tool : nullptr, form_);
-    if (is_known && tool->is_strict) {
-      const auto count = static_cast<std::uint32_t>(out.tokens.size());
-      const std::uint32_t rest_max = std::max(token_count_max, count + 1) - count;
-      call.arguments =
-          co_await strict_arguments(*tool, std::move(call.arguments), seed, rest_max, out);
+  bool is_strict(std::string_view name) const {
+    const auto tool = std::ranges::find(prompt_.tools, name, &OfferedTool::name);
+    return tool != prompt_.tools.end() && tool->is_strict;
+  }
+  // The last call of `out` has `arguments`, which its schema may not allow.
+  Task<> end_strict_call(ChatAnswer& out, AnswerEvent arguments, std::uint32_t token_count_max,
+                         AnswerSink& sink) {
+    const auto tool = std::ranges::find(prompt_.tools, out.calls.back().name, &OfferedTool::name);
+    const auto count = static_cast<std::uint32_t>(out.tokens.size());
+    const std::uint32_t rest_max = std::max(token_count_max, count + 1) - count;
+    out.is_cut_in_call = arguments.is_cut && out.finish_reason == FinishReason::Length;
+    if (!out.is_cut_in_call) {
+      arguments.text =
+          co_await strict_arguments(*tool, std::move(arguments.text), out.seed, rest_max, out);
     }
-    co_await sink.arguments(number, call.arguments);
-    out.calls.push_back(std::move(call));
+    co_await show(out, std::move(arguments), nullptr, sink);
   }
 
   // A function of the request and the seed, so that the same request gets the same bytes. Some

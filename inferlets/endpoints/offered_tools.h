@@ -183,22 +183,13 @@ inline std::string after_name(const CallForm& form) {
   return "\", " + json_string(form.arguments_key) + ": ";
 }
 
-// The arguments of a call as JSON. A form of pairs has only texts, which become what the schema of
-// the tool says.
-inline std::string arguments_text(const ToolCall& call, const OfferedTool* tool,
-                                  const CallForm& form) {
-  if (call.arguments.is_null()) return "{}";
-  if (call.arguments.is_text()) return std::string(call.arguments.text());  // It is not JSON.
-  if (tool == nullptr || form.kind != CallForm::Kind::NameThenPairs) return call.arguments.str();
+// The type that the schema of a tool gives an argument, for a form that has only texts. Empty: any.
+inline std::string argument_type(const std::vector<OfferedTool>& tools, std::string_view name,
+                                 std::string_view argument) {
+  const auto tool = std::ranges::find(tools, name, &OfferedTool::name);
+  if (tool == tools.end()) return {};
   const Result<Json> schema = Json::parse(tool->schema);
-  if (!schema.ok()) return call.arguments.str();
-  JsonWriter json;
-  json.begin_object();
-  for (const auto& [name, value] : call.arguments.members()) {
-    const Json property = schema.value()["properties"][name];
-    json.key(name).raw(quire::detail::of_type(value, property.text("type")).str());
-  }
-  return json.end_object().str();
+  return schema.ok() ? std::string(schema.value()["properties"][argument].text("type")) : "";
 }
 
 }  // namespace endpoints

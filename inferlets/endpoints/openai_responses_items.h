@@ -136,7 +136,12 @@ class Conversation {
       messages_.push_back({role == "user" ? "user" : "system", std::move(text), ""});
       return {};
     }
-    if (answer_ && (answer_->has_text || answer_->has_calls)) end_answer();
+    if (answer_ && answer_->has_calls) {  // Text after a call is of the same turn.
+      add_text(answer_->text, text);
+      answer_->has_text = true;
+      return {};
+    }
+    if (answer_ && answer_->has_text) end_answer();
     answer_turn().text = std::move(text);
     answer_turn().has_text = true;
     return {};

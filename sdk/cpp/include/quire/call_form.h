@@ -70,6 +70,14 @@ inline std::string_view trimmed(std::string_view text) {
   return {};
 }
 
+// A value of the type that a schema names: forms without JSON bring every argument as text, and
+// models write "5" for 5.
+inline Json of_type(const Json& value, std::string_view type) {
+  if (!value.is_text() || type.empty() || type == "string") return value;
+  const Result<Json> parsed = Json::parse(value.text());
+  return parsed.ok() ? parsed.value() : value;
+}
+
 // A call in the form, with words in angle brackets for its name and its arguments.
 inline std::string sample_call(const CallForm& form) {
   std::string call = form.before;

@@ -87,13 +87,6 @@ struct ToolAnswer {
 
 namespace detail {
 
-// A value of the type that a schema names: forms without JSON bring every argument as text, and
-// models write "5" for 5.
-inline Json of_type(const Json& value, std::string_view type) {
-  if (!value.is_text() || type.empty() || type == "string") return value;
-  const Result<Json> parsed = Json::parse(value.text());
-  return parsed.ok() ? parsed.value() : value;
-}
 inline bool has_type(const Json& value, std::string_view type) {
   if (type == "string") return value.is_text();
   if (type == "number") return value.is_number();

@@ -20,6 +20,7 @@
 
 #include "quire/call_form.h"
 #include "quire/json.h"
+#include "quire/lenient_json.h"
 
 namespace quire {
 
@@ -46,16 +47,7 @@ class AnswerReader {
   // All that was written, from where the prompt ends.
   WrittenAnswer read(std::string_view written) const {
     WrittenAnswer out;
-    std::size_t at = form_.begins_in_thought ? read_thought(written, 0, out) : 0;
-    while (at < written.size()) {
-      const std::size_t thought = written.find(form_.think_begin, at);
-      const std::size_t call = next_call(written, at, detail::trimmed(out.text).empty());
-      const std::size_t next = std::min({thought, call, written.size()});
-      out.text += written.substr(at, next - at);
-      if (next == written.size()) break;
-      at = next == thought ? read_thought(written, next + form_.think_begin.size(), out)
-                           : read_calls(written, next, out);
-    }
+    read_on(written, form_.begins_in_thought ? read_thought(written, 0, out) : 0, out);
     std::string_view text = detail::trimmed(out.text);
     if (text.starts_with(form_.answer_begin)) text.remove_prefix(form_.answer_begin.size());
     out.text = detail::trimmed(text);
@@ -86,6 +78,10 @@ class AnswerReader {
   std::string shown(std::string_view written) const { return shown_parts(written).text; }
 
  private:
+  friend class AnswerStream;  // They read the same forms piece by piece.
+  friend class ArgumentPieces;
+  friend class CallFinder;
+
   static constexpr std::size_t kNowhere = std::string_view::npos;
   static constexpr std::size_t kCut = kNowhere - 1;      // The text ends within the mark.
   static constexpr std::size_t kNameBytesMax = 64;       // Of an argument's name in a message.
@@ -132,6 +128,19 @@ class AnswerReader {
 
   static bool ends_mark(std::size_t place) { return place < kCut; }
 
+  // Reads all from `at` on; the text in `out` keeps its blanks.
+  void read_on(std::string_view written, std::size_t at, WrittenAnswer& out) const {
+    while (at < written.size()) {
+      const std::size_t thought = written.find(form_.think_begin, at);
+      const std::size_t call = next_call(written, at, detail::trimmed(out.text).empty());
+      const std::size_t next = std::min({thought, call, written.size()});
+      out.text += written.substr(at, next - at);
+      if (next == written.size()) break;
+      at = next == thought ? read_thought(written, next + form_.think_begin.size(), out)
+                           : read_calls(written, next, out);
+    }
+  }
+
   std::size_t read_thought(std::string_view written, std::size_t at, WrittenAnswer& out) const {
     const std::size_t end = std::min(written.find(form_.think_end, at), written.size());
     if (!out.reasoning.empty()) out.reasoning += '\n';
@@ -142,17 +151,21 @@ class AnswerReader {
 
   // Returns the beginning of the next call; `is_first`: only blanks stand before.
   std::size_t next_call(std::string_view written, std::size_t at, bool is_first) const {
-    std::size_t next = form_.before.empty() ? kNowhere : written.find(call_mark(), at);
-    if (form_.before.empty() && is_first && form_.kind != CallForm::Kind::Json) {
-      const std::size_t first = written.find_first_not_of(" \t\r\n", at);
-      if (first != kNowhere && names_tool(written, first)) next = first;
-    }
+    const std::size_t next = next_mark(written, at, is_first);
     for (std::size_t brace = written.find('{', at); brace < next;
          brace = written.find('{', brace + 1)) {
       std::size_t bytes = 0;
       if (bare_calls(written.substr(brace), bytes)) return fence_before(written, at, brace);
     }
     return next;
+  }
+
+  // The next mark of a call, or the name of a tool that stands for one.
+  std::size_t next_mark(std::string_view written, std::size_t at, bool is_first) const {
+    if (!form_.before.empty()) return written.find(call_mark(), at);
+    if (!is_first || form_.kind == CallForm::Kind::Json) return kNowhere;
+    const std::size_t first = written.find_first_not_of(" \t\r\n", at);
+    return first != kNowhere && names_tool(written, first) ? first : kNowhere;
   }
 
   static bool is_name(char each) {
@@ -167,61 +180,11 @@ class AnswerReader {
     return std::ranges::find(tool_names_, name_at(written, at)) != tool_names_.end();
   }
 
-  // JSON that cannot be read up to this far from the end may be cut in a word or an escape.
-  static constexpr std::size_t kJsonCutBytesMax = 13;
-
-  static bool is_control(char each) { return static_cast<unsigned char>(each) < ' '; }
-
-  // `text` with escapes for the control characters that stand in its strings; `added` gets the
-  // place after each escape, and how many bytes it is longer than its character.
-  static std::string with_escapes(std::string_view text,
-                                  std::vector<std::pair<std::size_t, std::size_t>>& added) {
-    std::string out;
-    bool is_in_string = false;
-    bool is_escaped = false;
-    for (const char each : text) {
-      if (is_in_string && !is_escaped && is_control(each)) {
-        const std::string quoted = json_string(std::string_view(&each, 1));
-        out += std::string_view(quoted).substr(1, quoted.size() - 2);
-        added.emplace_back(out.size(), quoted.size() - 3);
-      } else {
-        out += each;
-        if (each == '"' && !is_escaped) is_in_string = !is_in_string;
-      }
-      is_escaped = is_in_string && each == '\\' && !is_escaped;
-    }
-    return out;
-  }
-
-  // Json::parse_first, which also takes control characters in strings as they are.
-  static Result<Json> first_json(std::string_view text, std::size_t& bytes) {
-    Result<Json> json = Json::parse_first(text, bytes);
-    if (json.ok() || bytes >= text.size() || !is_control(text[bytes])) return json;
-    std::vector<std::pair<std::size_t, std::size_t>> added;
-    const std::string escaped = with_escapes(text, added);
-    std::size_t end = 0;
-    json = Json::parse_first(escaped, end);
-    bytes = end;
-    for (const auto& [place, more] : added) {
-      if (place <= end) bytes -= more;
-    }
-    return json;
-  }
-
-  // The JSON value that `text` begins with; an object may have doubled braces.
-  static Result<Json> json_at(std::string_view text, std::size_t& bytes) {
-    const std::size_t more = text.starts_with("{{") ? 1 : 0;
-    Result<Json> json = first_json(text.substr(more), bytes);
-    bytes += more;
-    if (more == 1 && text.substr(bytes).starts_with('}')) ++bytes;
-    return json;
-  }
-
   // JSON without the marks of the form that calls a tool which there is, or describes one: then
   // there is no call in it.
   std::optional<std::vector<ToolCall>> bare_calls(std::string_view text, std::size_t& bytes) const {
     if (!text.starts_with('{') || !may_become_call(text.substr(1))) return std::nullopt;
-    const Result<Json> json = json_at(text, bytes);
+    const Result<Json> json = detail::json_at(text, bytes);
     if (!json.ok()) return std::nullopt;
     const Json described = detail::call_in(json.value(), "name", "parameters");
     if (described.has("description") && names_tool(described.text("name"), 0)) {
@@ -257,7 +220,7 @@ class AnswerReader {
       call.arguments = no_arguments();
     } else if (arguments.is_text()) {  // JSON in a text.
       std::size_t bytes = 0;
-      Result<Json> parsed = first_json(arguments.text(), bytes);
+      Result<Json> parsed = detail::first_json(arguments.text(), bytes);
       const bool is_all = parsed.ok() && detail::trimmed(arguments.text().substr(bytes)).empty();
       if (is_all) call.arguments = std::move(parsed).take();
     }
@@ -277,28 +240,33 @@ class AnswerReader {
         !written.substr(at).starts_with(call_mark())) {
       return read_bare(written, at, out);
     }
+    const std::size_t end = read_call(written, core, out);
+    if (end != kNowhere) return read_calls_after(written, end, out);
+    out.unread = written.substr(at);
+    return written.size();
+  }
+  // The calls after one that ends at `at`.
+  std::size_t read_calls_after(std::string_view written, std::size_t at, WrittenAnswer& out) const {
     for (;;) {
+      const std::size_t core = next_core(written, at);
+      if (core == kCut) return written.size();
+      if (core == kNowhere) return skip_all_of(written, at, form_.after);
       const std::size_t end = read_call(written, core, out);
-      if (end == kNowhere) {
-        // The mark that closes a call that was read is not shown beside it.
-        const std::size_t closed =
-            out.calls.size() > 1 ? skip_all_of(written, at, form_.after) : at;
-        out.unread = written.substr(closed);
+      if (end == kNowhere) {  // The mark that closes a call that was read is not shown beside it.
+        out.unread = written.substr(skip_all_of(written, at, form_.after));
         return written.size();
       }
       at = end;
-      const std::size_t next = skip(written, end, form_.between);
-      if (next == kCut) return written.size();
-      const bool begins_call =
-          next < written.size() &&
-          (form_.kind == CallForm::Kind::Json ? written[next] == '{' : names_tool(written, next));
-      const bool has_next = ends_mark(next) && (!form_.between.empty() || begins_call);
-      if (has_next) {
-        core = next;
-        continue;
-      }
-      return skip_all_of(written, end, form_.after);
     }
+  }
+  // The place of the next call after one that ends at `at`, without marks.
+  std::size_t next_core(std::string_view written, std::size_t at) const {
+    const std::size_t next = skip(written, at, form_.between);
+    if (!ends_mark(next) || !form_.between.empty()) return next;
+    const bool begins_call =
+        next < written.size() &&
+        (form_.kind == CallForm::Kind::Json ? written[next] == '{' : names_tool(written, next));
+    return begins_call ? next : kNowhere;
   }
   // The end of `mark`, once or more often at `at`; the end of the text if it is cut there.
   static std::size_t skip_all_of(std::string_view written, std::size_t at, std::string_view mark) {
@@ -323,22 +291,27 @@ class AnswerReader {
       std::size_t bytes = 0;
       const auto calls = bare_calls(written.substr(brace), bytes);
       if (!calls) {
-        const Result<Json> json = json_at(written.substr(brace), bytes);
+        const Result<Json> json = detail::json_at(written.substr(brace), bytes);
         broken(json.ok() ? "the JSON is not a call of a tool" : json.error().message, out);
         out.unread = written.substr(at);
         return written.size();
       }
       out.calls.insert(out.calls.end(), calls->begin(), calls->end());
-      std::size_t end = at = brace + bytes;
-      for (const std::string_view mark : kClosers) {
-        const std::size_t after = skip(written, end, mark);
-        if (after == kCut) return written.size();
-        if (after != kNowhere) end = after;
-      }
+      const std::size_t end = skip_closers(written, brace + bytes);
+      if (end == kCut) return written.size();
       const std::size_t next = written.find_first_not_of(" \t\r\n", end);
       if (next == kNowhere || written[next] != '{') return end;
       at = brace = next;
     }
+  }
+  // The end of the marks that follow a bare call which ends at `end`.
+  static std::size_t skip_closers(std::string_view written, std::size_t end) {
+    for (const std::string_view mark : kClosers) {
+      const std::size_t after = skip(written, end, mark);
+      if (after == kCut) return kCut;
+      if (after != kNowhere) end = after;
+    }
+    return end;
   }
 
   // One call of the form, or a list of them, without the marks around it.
@@ -351,7 +324,7 @@ class AnswerReader {
     }
     if (form_.kind == CallForm::Kind::NameThenPairs) return read_pairs(written, next, name, out);
     std::size_t bytes = 0;
-    const Result<Json> arguments = first_json(written.substr(next), bytes);
+    const Result<Json> arguments = detail::first_json(written.substr(next), bytes);
     if (!arguments.ok()) {
       const bool has_none = next == written.size() || ends_mark(skip_mark(written, next));
       if (!has_none || !names_tool(written, at)) return broken(arguments.error().message, out);
@@ -364,7 +337,7 @@ class AnswerReader {
 
   std::size_t read_json(std::string_view written, std::size_t at, WrittenAnswer& out) const {
     std::size_t bytes = 0;
-    const Result<Json> json = json_at(written.substr(at), bytes);
+    const Result<Json> json = detail::json_at(written.substr(at), bytes);
     if (!json.ok()) return broken(json.error().message, out);
     out.is_in_form = out.is_in_form && !written.substr(at).starts_with("{{");
     const bool is_list = json.value().is_array();
@@ -436,36 +409,42 @@ class AnswerReader {
     return at;
   }
 
-  // From where on a growing text may still become a mark or a call.
-  std::size_t held_from(std::string_view written) const {
-    std::size_t held = written.size();
+  // How many bytes of the beginning of `mark` a text ends with.
+  static std::size_t begun_bytes(std::string_view written, std::string_view mark) {
+    std::size_t bytes = std::min(mark.size(), written.size());
+    while (bytes > 0 && !written.ends_with(mark.substr(0, bytes))) --bytes;
+    return bytes;
+  }
+  // From where on a growing text may still become a mark.
+  std::size_t mark_held_from(std::string_view written) const {
+    // A fence, perhaps with blanks after it, may have a call in it.
+    const std::size_t end = written.find_last_not_of(" \t\r\n") + 1;  // npos + 1 is 0.
+    const std::size_t fence = fence_before(written, 0, written.size());
+    std::size_t held = fence < end ? fence : written.size();
     const auto hold_beginning = [&](std::string_view mark) {
-      for (std::size_t bytes = std::min(mark.size(), written.size()); bytes > 0; --bytes) {
-        if (!written.ends_with(mark.substr(0, bytes))) continue;
-        held = std::min(held, written.size() - bytes);
-        break;
-      }
+      held = std::min(held, written.size() - begun_bytes(written, mark));
     };
     hold_beginning(form_.think_begin);
     hold_beginning(form_.think_end);
     hold_beginning(call_mark());
-    // A fence, perhaps with blanks after it, may have a call in it.
-    const std::size_t end = written.find_last_not_of(" \t\r\n") + 1;  // npos + 1 is 0.
-    const std::size_t fence = fence_before(written, 0, written.size());
-    if (fence < end) held = std::min(held, fence);
     for (const std::string_view each : kFences) hold_beginning(each);
+    const std::size_t first = std::min(written.find_first_not_of(" \t\r\n"), written.size());
+    if (form_.before.empty() && name_at(written, first).size() == written.size() - first) {
+      held = std::min(held, first);  // A name that is not complete.
+    }
+    return held;
+  }
+  // From where on a growing text may still become a mark or a call.
+  std::size_t held_from(std::string_view written) const {
+    std::size_t held = mark_held_from(written);
     for (std::size_t brace = written.find('{'); brace < held;
          brace = written.find('{', brace + 1)) {
       std::size_t bytes = 0;
       if (may_become_call(written.substr(brace + 1)) &&
-          !json_at(written.substr(brace), bytes).ok() &&
-          brace + bytes + kJsonCutBytesMax > written.size()) {
+          !detail::json_at(written.substr(brace), bytes).ok() &&
+          brace + bytes + detail::kJsonCutBytesMax > written.size()) {
         held = fence_before(written, 0, brace);
       }
-    }
-    const std::size_t first = std::min(written.find_first_not_of(" \t\r\n"), written.size());
-    if (form_.before.empty() && name_at(written, first).size() == written.size() - first) {
-      held = std::min(held, first);  // A name that is not complete.
     }
     return held;
   }
