@@ -17,6 +17,7 @@
 
 #include "answer_sink.h"
 #include "answer_writing.h"
+#include "billing_line.h"
 #include "cache_use.h"
 #include "chat_prompt.h"
 #include "members.h"
@@ -113,7 +114,9 @@ class ChatTurn {
 
  private:
   ChatTurn(ChatPrompt prompt, GenerateOptions options, Context context)
-      : prompt_(std::move(prompt)), options_(std::move(options)), context_(std::move(context)) {}
+      : prompt_(std::move(prompt)), options_(std::move(options)), context_(std::move(context)) {
+    leave_out_billing_lines(prompt_.messages);
+  }
 
   // ---- the prompt -------------------------------------------------------------------------------
 
