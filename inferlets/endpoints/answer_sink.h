@@ -1,5 +1,6 @@
 #pragma once
 // AnswerSink: what takes an answer as it comes; ChatAnswer: the same answer when it is whole.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,6 +25,13 @@ struct ChatAnswer {
   bool is_cut_in_call = false;  // The arguments of the last call are not whole.
   std::uint64_t seed = 0;       // Of its tokens.
 };
+
+// The beginning of a text that is a part of its own, as after a call. The line feed between both
+// parts is not of it.
+inline std::string part_begin(std::string text) {
+  text.erase(0, std::min(text.find_first_not_of("\r\n"), text.size()));
+  return text;
+}
 
 // Gets an answer as it comes: thoughts, text and calls in the order in which the model writes them.
 // All of `text`, `reasoning` and `arguments`, joined, is what the answer has.

@@ -42,6 +42,8 @@ class AnswerWriting {
   std::string take_held_text() { return std::exchange(text_, ""); }
   std::vector<AnswerEvent> take_held() { return std::exchange(held_, {}); }
   bool has_calls() const { return call_count_ > 0; }
+  // There are calls, and the client gets all of them.
+  bool keeps_calls() const { return has_calls() && !has_dropped_; }
 
  private:
   std::vector<AnswerEvent> free_of(std::vector<AnswerEvent> events) {
@@ -59,6 +61,7 @@ class AnswerWriting {
   bool is_dropped(const AnswerEvent& event) {
     if (event.kind == AnswerEvent::Kind::CallBegin) {
       drops_call_ = !options_.is_parallel && call_count_ > 0;
+      has_dropped_ = has_dropped_ || drops_call_;
       if (!drops_call_) ++call_count_;
     }
     const bool is_dropped = drops_call_ && event.kind != AnswerEvent::Kind::Text &&

@@ -113,7 +113,10 @@ class Stream : public AnswerSink {
 
   Task<> text(std::string more, const Piece*) override {
     if (more.empty()) co_return;
-    if (open_ != Block::Text) co_await begin_block(Block::Text, R"({"type":"text","text":""})");
+    if (open_ != Block::Text) {
+      more = part_begin(std::move(more));
+      co_await begin_block(Block::Text, R"({"type":"text","text":""})");
+    }
     co_await send_delta(R"({"type":"text_delta","text":)" + json_string(more) + "}");
   }
   Task<> reasoning(std::string more) override {
@@ -181,7 +184,8 @@ class Blocks : public AnswerSink {
 
   Task<> begin(const Usage&) override { co_return; }
   Task<> text(std::string more, const Piece*) override {
-    if (!more.empty()) add("text", more);
+    const bool is_part = all_.empty() || all_.back().type != "text";
+    if (!more.empty()) add("text", is_part ? part_begin(std::move(more)) : more);
     co_return;
   }
   Task<> reasoning(std::string more) override {

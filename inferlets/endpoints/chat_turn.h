@@ -17,8 +17,10 @@
 
 #include "answer_sink.h"
 #include "answer_writing.h"
+#include "billing_line.h"
 #include "cache_use.h"
 #include "chat_prompt.h"
+#include "drawn_calls.h"
 #include "members.h"
 #include "offered_tools.h"
 #include "prompt_progress.h"
@@ -122,7 +124,9 @@ class ChatTurn {
 
  private:
   ChatTurn(ChatPrompt prompt, GenerateOptions options, Context context)
-      : prompt_(std::move(prompt)), options_(std::move(options)), context_(std::move(context)) {}
+      : prompt_(std::move(prompt)), options_(std::move(options)), context_(std::move(context)) {
+    leave_out_billing_lines(prompt_.messages);
+  }
 
   // ---- the prompt -------------------------------------------------------------------------------
 
@@ -155,6 +159,7 @@ class ChatTurn {
     const bool may_call = prompt_.tool_choice != ToolChoice::None;
     const bool reads_calls = may_call || std::ranges::any_of(prompt_.messages, has_calls);
     if (!reads_calls && !prompt_.separates_thoughts) co_return;
+    call_ids_ = DrawnCalls::first_ids(prompt_.messages);
     form_ = co_await find_call_form(prompt_.model, prompt_.template_variables);
     prompt_.messages = co_await written_for(form_, std::move(prompt_.messages));
     if (!may_call) co_return read_thoughts_alone();
@@ -196,7 +201,9 @@ class ChatTurn {
         prompt_.messages, answer_next, tools, prompt_.template_variables));
     // A template refuses turns out of order and roles that it does not know.
     if (!tokens.ok()) co_await fail(prompt_error(prompt_.messages_member, tokens.error()));
-    std::vector<std::uint32_t> all = std::move(tokens).take();
+    template_tokens_ = std::move(tokens).take();
+    std::vector<std::uint32_t> all = co_await DrawnCalls::put_back(
+        template_tokens_, call_ids_, prompt_.model.info().stop_tokens);
     if (!prompt_.answer_begin.empty()) {
       const std::vector<std::uint32_t> more =
           co_await prompt_.model.tokenize(prompt_.answer_begin, {.parse_special = false});
@@ -396,6 +403,7 @@ class ChatTurn {
       text = co_await fitting_text(std::move(text), out.seed, token_count_max, out);
       co_await show(out, {AnswerEvent::Kind::Text, std::move(text)}, nullptr, sink);
     }
+    const std::size_t drawn_count = out.tokens.size();
     std::optional<AnswerEvent> arguments;  // Of a strict call.
     for (AnswerEvent& each : writing.take_held()) {
       if (each.kind == AnswerEvent::Kind::CallBegin) {
@@ -410,6 +418,9 @@ class ChatTurn {
         continue;
       }
       co_await show(out, std::move(each), nullptr, sink);
+    }
+    if (writing.keeps_calls() && out.tokens.size() == drawn_count) {
+      co_await DrawnCalls::keep(prompt_, form_, template_tokens_, out);
     }
   }
   bool is_strict(std::string_view name) const {
@@ -548,7 +559,9 @@ class ChatTurn {
   ChatPrompt prompt_;
   GenerateOptions options_;
   Context context_;
-  std::vector<std::uint32_t> tokens_;  // Of the prompt.
+  std::vector<std::uint32_t> tokens_;           // Of the prompt.
+  std::vector<std::uint32_t> template_tokens_;  // Without those that DrawnCalls put back.
+  std::vector<std::string> call_ids_;           // Of earlier turns.
   std::uint32_t room_ = 0;
   bool is_queued_ = false;          // The prompt, in context_.
   std::uint32_t opened_count_ = 0;  // Tokens that a saved context gave,

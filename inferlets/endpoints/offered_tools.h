@@ -86,13 +86,33 @@ inline void write_earlier_call(JsonWriter& json, std::string_view id, std::strin
   json.key("arguments").text(arguments).end_object().end_object();
 }
 
-// The arguments of an earlier call as they were written, so that its tokens are those that the model wrote.
-// An error if they are not JSON.
+// `json` with its open string, arrays and objects closed.
+inline std::string closed_json(std::string_view json) {
+  std::string open;
+  bool is_in_text = false;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    if (is_in_text && json[at] == '\\') {
+      ++at;
+    } else if (json[at] == '"') {
+      is_in_text = !is_in_text;
+    } else if (!is_in_text && (json[at] == '{' || json[at] == '[')) {
+      open += json[at] == '{' ? '}' : ']';
+    } else if (!is_in_text && !open.empty() && json[at] == open.back()) {
+      open.pop_back();
+    }
+  }
+  return std::string(json) + (is_in_text ? "\"" : "") + std::string(open.rbegin(), open.rend());
+}
+// The arguments of an earlier call as they were written, so that its tokens are those of the model.
+// A client sends a call that was cut back as it came: it is closed. An error if that is not JSON.
 inline Result<std::string> earlier_arguments(std::string_view text) {
   const std::string_view written = quire::detail::trimmed(text);
   if (written.empty()) return std::string("{}");
-  TRY(Json::parse(written));
-  return std::string(written);
+  const Result<Json> json = Json::parse(written);
+  if (json.ok()) return std::string(written);
+  std::string closed = closed_json(written);
+  if (Json::parse(closed).ok()) return closed;
+  return json.error();
 }
 // A call of a tool that is not offered, as text of the turn.
 inline std::string call_as_text(std::string_view name, std::string_view input) {

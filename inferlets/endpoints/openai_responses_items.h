@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "answer_sink.h"
 #include "members.h"
 #include "offered_tools.h"
 
@@ -137,7 +138,7 @@ class Conversation {
       return {};
     }
     if (answer_ && answer_->has_calls) {  // Text after a call is of the same turn.
-      add_text(answer_->text, text);
+      add_text(answer_->text, part_begin(std::move(text)));
       answer_->has_text = true;
       return {};
     }

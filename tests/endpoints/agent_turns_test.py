@@ -204,6 +204,29 @@ class AgentTurnsTest(harness.EndpointTest):
             "tools": [function("Read", {"file_path": {"type": "string"}}, strict=False)]}).json["output"]
         self.assertEqual(json.loads(output[-1]["arguments"]), {"file_path": "1\tx\n2\ty"})
 
+    def test_the_line_about_billing_is_not_computed(self):
+        def count(system):
+            body = self.claude("reader", self.ASKED, system=system)
+            for name in ("max_tokens", "temperature", "seed", "metadata"):
+                del body[name]
+            if system is None:
+                del body["system"]
+            return self.ok("/v1/messages/count_tokens", body).json["input_tokens"]
+
+        line = "x-anthropic-billing-header: cc_version=2.1.175.fa0; cc_entrypoint=cli; cch=71fea;"
+        block = lambda text: {"type": "text", "text": text}
+        without = count(LONG)
+        for system in ([block(line), block(LONG)], [block(line + "\n"), block(LONG)], line + "\n" + LONG, [block(line + "\n" + LONG)]):
+            self.assertEqual(count(system), without, system)
+        self.assertEqual(count(line), count(None))
+        self.assertGreater(count(LONG + "\n" + line), without)  # Only at the beginning.
+        chat = lambda text: self.ok("/v1/chat/completions", {"model": "reader", "max_tokens": 1, "messages": [
+            {"role": "system", "content": text}, {"role": "user", "content": "Hi"}]}).json["usage"]["prompt_tokens"]
+        self.assertEqual(chat(line + "\n" + LONG), chat(LONG))
+        given = lambda text: self.ok("/v1/responses/input_tokens", {
+            "model": "reader", "input": "Hi", "instructions": text}).json["input_tokens"]
+        self.assertEqual(given(line + "\n" + LONG), given(LONG))
+
     def test_thinking_is_taken_in_every_form(self):
         for thinking, has_block in (({"type": "enabled", "budget_tokens": 1024}, True), ({"type": "adaptive"}, True),
                                     ({"type": "adaptive", "display": "summarized"}, True), ({"type": "disabled"}, False)):

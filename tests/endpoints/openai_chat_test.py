@@ -381,7 +381,7 @@ class OpenAiChatTest(harness.EndpointTest):
                 ({"role": "assistant", "content": "x", "function_call": {"name": "f", "arguments": "{}"}},
                  "messages[1].function_call"),
                 ({"role": "assistant", "tool_calls": [5]}, "messages[1].tool_calls[0]"),
-                ({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]},
+                ({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{]"}}]},
                  "messages[1].tool_calls[0].function.arguments")]:
             answer = self.post(PATH, self.request(messages=[{"role": "user", "content": "a"}, message]))
             self.assertEqual((answer.status, answer.json["error"]["param"]), (400, param), message)

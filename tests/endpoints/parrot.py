@@ -16,6 +16,16 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n<|turn{{ turns.count }}|>{% endif %}")
 
 
+# One with tools, calls and results. A turn of the assistant in a conversation is written as it was begun and drawn.
+TOOL_TEMPLATE = (
+    "{% set turns = namespace(count=0) %}"
+    "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.role == 'assistant' %}"
+    "<|turn{{ turns.count }}|>{% set turns.count = turns.count + 1 %}{% endif %}{{ message.content }}"
+    "{% for call in message.tool_calls %}CALL{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n<|turn{{ turns.count }}|>{% endif %}")
+
+
 def byte_characters():
     """The characters for each byte in the vocabulary of a byte-level tokenizer."""
     plain = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
@@ -63,7 +73,7 @@ def write_weights(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def parrot(folder, turns, context=8192, layers=1):
+def parrot(folder, turns, context=8192, layers=1, template=TEMPLATE):
     """`turns`: for each turn of the assistant the pieces of what it says, which are tokens. All of them differ.
     More layers take more time, and change nothing else."""
     folder = pathlib.Path(folder)
@@ -93,5 +103,5 @@ def parrot(folder, turns, context=8192, layers=1):
                   "vocab": {each: number for number, each in enumerate(byte_characters())}, "merges": []}}
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     (folder / "tokenizer_config.json").write_text(json.dumps(
-        {"bos_token": None, "eos_token": "<|im_end|>", "chat_template": TEMPLATE}))
+        {"bos_token": None, "eos_token": "<|im_end|>", "chat_template": template}))
     return folder

@@ -97,7 +97,7 @@ class StreamedCallsTest(harness.EndpointTest):
                 "tools": [function], **members}
         if not stream:
             message = self.ok("/v1/messages", body).json
-            text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
+            text = "\n".join(block["text"] for block in message["content"] if block["type"] == "text")
             calls = [(block["name"], block["input"]) for block in message["content"] if block["type"] == "tool_use"]
             return text, calls, message["stop_reason"], None
         blocks, deltas, why = [], [], None
@@ -113,7 +113,7 @@ class StreamedCallsTest(harness.EndpointTest):
                     deltas.append(delta["partial_json"])
             elif name == "message_delta":
                 why = event["delta"]["stop_reason"]
-        text = "".join(text for kind, _, text in blocks if kind == "text")
+        text = "\n".join(text for kind, _, text in blocks if kind == "text")
         return text, [(name, given) for kind, name, given in blocks if kind == "tool_use"], why, deltas
 
     INTERFACES = (chat, responses, messages)
@@ -146,6 +146,20 @@ class StreamedCallsTest(harness.EndpointTest):
                 _, calls, why, deltas = self.same(ask, "marks", most=9)
                 self.assertEqual((calls[0][0], why), ("write", reason))
                 self.assertEqual(calls[0][1], '{"path":"a.py","text":"one')
+
+    def test_a_call_that_was_cut_can_be_sent_back(self):
+        def count(arguments):
+            call = {"id": "c", "type": "function", "function": {"name": "write", "arguments": arguments}}
+            return self.ok("/v1/chat/completions", {"model": "marks", "max_tokens": 1, "messages": [
+                {"role": "user", "content": "Write."}, {"role": "assistant", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c", "content": "It was cut."}]}).json["usage"]["prompt_tokens"]
+
+        self.assertEqual(count('{"path":"a.py","lines":[1,2'), count('{"path":"a.py","lines":[1,2]}'))
+        self.assertEqual(count('{"path":"a.'), count('{"path":"a."}'))
+        call = {"type": "function_call", "call_id": "c", "name": "write", "arguments": '{"path":"a.'}
+        result = {"type": "function_call_output", "call_id": "c", "output": "It was cut."}
+        self.ok("/v1/responses", {"model": "marks", "max_output_tokens": 1, "input": [
+            {"role": "user", "content": "Write."}, call, result]})
 
     def test_an_example_of_json_is_text(self):
         for ask in self.INTERFACES:

@@ -1,11 +1,11 @@
 // Arbitrary bytes where the answer of a model is expected: they are taken apart, and what is shown
-// while they grow is the beginning of their text; never a crash. The first byte says which form the
-// calls have, the second where the answer is cut.
+// while they grow is the beginning of their text; never a crash. What a stream gives does not depend
+// on where the answer is cut. The first byte says which form the calls have, the second where it is.
 //
 // The SDK's namespace has another name here, because what replays seeds uses the host's own Result,
 // whose names are the same.
 #define quire quire_guest
-#include "quire/tool_calls.h"
+#include "quire/answer_stream.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +23,28 @@ std::int32_t log(std::uint32_t, const std::uint8_t*, std::uint32_t) {
 }
 
 }  // namespace quire::abi::runtime
+
+namespace {
+
+// All that a stream gives of an answer in two pieces, joined.
+std::string streamed(const quire::AnswerReader& reader, std::string_view answer, std::size_t cut) {
+  quire::AnswerStream stream(reader, [](std::string_view, std::string_view) { return "integer"; });
+  std::string text, calls;
+  const auto take = [&](const std::vector<quire::AnswerEvent>& events) {
+    for (const quire::AnswerEvent& each : events) {
+      const bool is_text = each.kind == quire::AnswerEvent::Kind::Text;
+      const bool is_call = !is_text && each.kind != quire::AnswerEvent::Kind::Reasoning;
+      if (is_text) text += each.text;
+      if (is_call) calls += each.text + (each.is_cut ? "~" : "");
+    }
+  };
+  take(stream.next(answer.substr(0, cut)));
+  take(stream.next(answer.substr(cut)));
+  take(stream.finish());
+  return text + "|" + calls;
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   constexpr std::size_t kBytesMax = 4096;
@@ -42,5 +64,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const std::string early = reader.shown(answer.substr(0, first));
   const std::string late = reader.shown(answer.substr(0, (first + answer.size()) / 2));
   if (!late.starts_with(early) || !whole.text.starts_with(late)) std::abort();
+  if (streamed(reader, answer, first) != streamed(reader, answer, answer.size())) std::abort();
   return 0;
 }
