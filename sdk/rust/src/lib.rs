@@ -49,6 +49,7 @@ mod hook;
 mod host;
 pub mod http;
 mod json;
+mod live;
 pub mod low;
 mod matcher;
 pub mod messaging;

@@ -24,6 +24,9 @@ use crate::raw;
 use crate::{Error, ErrorCode, HostFuture, Json, Result};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
+
+pub use crate::live::{LiveEvents, PING_INTERVAL};
 
 /// The most bytes of a request's body that is read whole.
 pub const BODY_BYTES_MAX: usize = 32 << 20;
@@ -299,6 +302,10 @@ impl EventStream {
     /// Clients pass over it; it keeps proxies from closing a silent connection.
     pub fn comment(&self, text: &str) -> HostFuture<()> {
         self.response.write(format!(": {text}\n\n"))
+    }
+    /// The same stream, with a ping in each `interval` without an event: see [`LiveEvents`].
+    pub fn keep_alive(self, interval: Duration) -> LiveEvents {
+        LiveEvents::new(self, interval)
     }
     /// Ends the response.
     pub fn finish(&self) -> Result<()> {

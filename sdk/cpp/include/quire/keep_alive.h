@@ -12,9 +12,9 @@
 //   co_await body.json(co_await whole_answer());  // White space may stand before it.
 //
 // A filler is whole and stands between two parts: it never falls within an event. While an earlier
-// write waits because the client takes nothing, no filler is added: one at most waits itself. Several
-// tasks may send at a time; each event goes out in one piece. If the object is destroyed, its timer
-// ends with it.
+// write waits because the client takes nothing, no filler is added: at most one waits itself.
+// Several tasks may send at a time; each event goes out in one piece. If the object is destroyed,
+// its timer ends with it.
 //
 // Errors   of the response (serve.h). What the timer finds, the next send() reports.
 #include <algorithm>
