@@ -43,7 +43,7 @@ TEST(ShippedEndpoints, ThoseForConversationsRepairPromptsIfTheyAreTo) {
     }
     return count;
   };
-  EXPECT_EQ(count_with(true), 3u);
+  EXPECT_EQ(count_with(true), 6u);
   EXPECT_EQ(count_with(false), 0u);
 }
 
