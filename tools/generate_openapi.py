@@ -4,7 +4,7 @@
     generate_openapi.py           writes it
     generate_openapi.py --check   fails if the checked-in file differs from what would be written
 
-The texts of members come from the tables of docs/reference/openai.md and anthropic.md, and the schemas from
+The texts of members come from the tables of docs/reference/openai.md, anthropic.md and gemini.md, and the schemas from
 openapi_schemas.py. A member that only one of them has is an error. Members that an endpoint refuses are in no schema.
 """
 import json
@@ -38,6 +38,8 @@ SECURITY = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key of the server (docs/operate/access.md)."},
     "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key",
                "description": "The same key, as Anthropic's clients send it."},
+    "googleApiKey": {"type": "apiKey", "in": "header", "name": "x-goog-api-key",
+                     "description": "The same key, as Gemini's clients send it."},
 }
 
 
@@ -162,6 +164,36 @@ def anthropic_operation(summary, answer, request, streams=None):
     return operation(summary, "Anthropic", answer, "AnthropicError", request, statuses, streams)
 
 
+def gemini_operation(summary, answer, request=None, streams=None):
+    # The program has all paths below, so it refuses other methods of HTTP itself.
+    statuses = {**NO_MODEL, **TIMEOUT, 405: REFUSALS[405]}
+    return operation(summary, "Gemini", answer, "GeminiError", request, statuses, streams)
+
+
+def gemini_paths():
+    model = {"name": "model", "in": "path", "required": True, "schema": schemas.MODEL}
+    alt = {"name": "alt", "in": "query", "schema": schemas.only("json", "sse"),
+           "description": "sse: server-sent events; json: an array of the chunks, element by element."}
+    size = parameter("pageSize", schemas.whole(0, schemas.LARGEST_WHOLE), "The maximum number of models.", 50)
+    token = parameter("pageToken", schemas.TEXT, "The nextPageToken of the page before.")
+    out = {"/v1beta/models": {"get": {**gemini_operation("List the models for Gemini", "GeminiModelList"),
+                                      "parameters": [size, token]}},
+           "/v1beta/models/{model}": {"parameters": [model], "get": gemini_operation(
+               "Retrieve a model for Gemini", "GeminiModel")}}
+    for place, what in (("/v1beta/models", ""), ("/v1beta/tunedModels", " of a tuned model"), ("/v1/models", " by version 1")):
+        base = place + "/{model}:"
+        stream = gemini_operation("Stream content" + what, "GenerateContentResponse", "GenerateContentRequest",
+                                  "The data of each is a GenerateContentResponse.")
+        chunks = {"application/json": {"schema": schemas.array(schemas.ref("GenerateContentResponse"))}}
+        stream["responses"]["200"]["content"].update(chunks)
+        out[base + "generateContent"] = {"parameters": [model], "post": gemini_operation(
+            "Generate content" + what, "GenerateContentResponse", "GenerateContentRequest")}
+        out[base + "streamGenerateContent"] = {"parameters": [model], "post": {**stream, "parameters": [alt]}}
+        out[base + "countTokens"] = {"parameters": [model], "post": gemini_operation(
+            "Count the tokens of content" + what, "GeminiTokenCount", "GeminiCountRequest")}
+    return out
+
+
 def model_operation(summary, answer):
     # The errors have the form of the client.
     out = operation(summary, "Models", answer, None, None, NO_MODEL)
@@ -201,6 +233,7 @@ def paths():
                                                       "The data of each has a type, which is also its event.")},
         "/v1/messages/count_tokens": {"post": anthropic_operation(
             "Count the tokens of a message", "TokenCount", "CountTokensRequest")},
+        **gemini_paths(),
         "/tokenize": {"post": openai_operation("Turn a text into tokens", "Tokens", "TokenizeRequest")},
         "/detokenize": {"post": openai_operation("Turn tokens into a text", "Text", "DetokenizeRequest")},
         "/apply-template": {"post": openai_operation(
@@ -220,10 +253,10 @@ def document():
         "openapi": "3.1.0",
         "info": {"title": "Quire", "version": "1", "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
                  "summary": "The endpoints that quire serve has without a flag.",
-                 "description": "Written by tools/generate_openapi.py from docs/reference/openai.md and anthropic.md. "
+                 "description": "Written by tools/generate_openapi.py from docs/reference/openai.md, anthropic.md and gemini.md. "
                                 "A member that is not in its schema is left out and named in the header x-quire-ignored, or refused."},
         "servers": [{"url": "http://127.0.0.1:7847"}],
-        "tags": [{"name": each} for each in ("OpenAI", "Anthropic", "Models", "Server")],
+        "tags": [{"name": each} for each in ("OpenAI", "Anthropic", "Gemini", "Models", "Server")],
         "security": [{}, *({each: []} for each in SECURITY)],  # A server without keys asks for none.
         "paths": paths(),
         "components": {"schemas": components, "securitySchemes": SECURITY},

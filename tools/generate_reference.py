@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
 TESTED = "conformance.md"  # tools/generate_conformance.py writes it.
 ROUTES = "routes.md"  # tests/access/routes_test.py writes it.
-BY_HAND = {"openai.md": "OpenAI", "anthropic.md": "Anthropic"}  # Interfaces for clients, not for programs.
+BY_HAND = {"openai.md": "OpenAI", "anthropic.md": "Anthropic", "gemini.md": "Gemini"}  # Interfaces for clients, not for programs.
 NOTE = "<!-- Written by tools/generate_reference.py from interface/{name}.wit. Do not edit. -->\n\n"
 FUNCTION = re.compile(r"^(%?[a-z][a-z0-9-]*): (func\(.*\) -> .*);$")
 # Types that stand for more than their number. interface/README.md says how each is lowered.
@@ -210,7 +210,8 @@ def index(pages):
     out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call that a model has ([its headers](sdk/README.md)).\n"
     out += f"[What is tested of each]({TESTED}) is a table of its own, and so is [each call in all languages](languages.md).\n\n"
     out += "What clients can ask of the server by HTTP is elsewhere: the interfaces of "
-    out += " and ".join(f"[{name}]({path})" for path, name in BY_HAND.items())
+    links = [f"[{name}]({path})" for path, name in BY_HAND.items()]
+    out += ", ".join(links[:-1]) + f" and {links[-1]}"
     out += f", and [who may use which route]({ROUTES}).\n\n"
     for name, count in pages:
         out += f"- [{name}]({name}.md): {count} call{'s' * (count != 1)}\n"

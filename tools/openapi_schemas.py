@@ -1,6 +1,6 @@
 """JSON schemas of the members of the endpoints' requests, and of the endpoints' responses.
 
-tools/generate_openapi.py puts them together with the texts of docs/reference/openai.md and anthropic.md.
+tools/generate_openapi.py puts them together with the texts of docs/reference/openai.md, anthropic.md and gemini.md.
 """
 
 TEXT = {"type": "string"}
@@ -198,6 +198,41 @@ REQUESTS = {
     }),
 }
 
+REQUESTS["GenerateContentRequest"] = ("gemini.md", "Content", ["contents"], {
+    "contents": array(ref("Content"), 1),
+    "systemInstruction": ref("SystemContent"),
+    "tools": array(record({}, {"functionDeclarations": array(ref("FunctionDeclaration"))}, is_closed=False)),
+    "toolConfig": record({}, {"functionCallingConfig": record(
+        {}, {"mode": only("AUTO", "ANY", "NONE", "VALIDATED"), "allowedFunctionNames": array(SOME_TEXT)})}),
+    "generationConfig": ref("GenerationConfig"),
+    "chat_template_kwargs": OBJECT,
+    "model": TEXT,
+    "safetySettings": array({}),
+    "labels": OBJECT,
+    "serviceTier": TEXT,
+    "store": FLAG,
+})
+REQUESTS["GenerationConfig"] = ("gemini.md", "Generation config", [], {
+    "maxOutputTokens": whole(1, LARGEST_WHOLE),
+    "temperature": number(0, 2),
+    "topP": number(0, 1),
+    "topK": whole(0, LARGEST_WHOLE),
+    "seed": SEED,
+    "stopSequences": array(SOME_TEXT, most=16),
+    "candidateCount": whole(1, 8),
+    "presencePenalty": number(-2, 2),
+    "frequencyPenalty": number(-2, 2),
+    "responseMimeType": only("text/plain", "application/json", "text/x.enum"),
+    "responseSchema": OBJECT,
+    "responseJsonSchema": JSON_SCHEMA,
+    "responseLogprobs": FLAG,
+    "logprobs": whole(0, 20),
+    "thinkingConfig": record({}, {"includeThoughts": FLAG, "thinkingBudget": whole(-1, LARGEST_WHOLE),
+                                  "thinkingLevel": only("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")}),
+    "responseModalities": array(only("TEXT")),
+    "mediaResolution": TEXT,
+})
+
 # Requests without a table: the members that must be there, and those that may be.
 MESSAGES = REQUESTS["MessagesRequest"][3]
 CHAT = REQUESTS["ChatRequest"][3]
@@ -206,6 +241,8 @@ FURTHER_REQUESTS = {
         {name: MESSAGES[name] for name in ("model", "messages")},
         {name: MESSAGES[name] for name in ("system", "tools", "tool_choice", "output_config", "thinking",
                                            "cache_control", "speed", "chat_template_kwargs")}),
+    "GeminiCountRequest": any_of(ref("GenerateContentRequest"),
+                                 record({"generateContentRequest": ref("GenerateContentRequest")})),
     "EmbeddingsRequest": record({"model": MODEL}, is_closed=False),
     "TokenizeRequest": record({}, {"content": TEXT, "prompt": TEXT, "model": MODEL, "add_special": FLAG,
                                    "add_special_tokens": FLAG, "parse_special": FLAG}),
@@ -226,6 +263,7 @@ def _parts(*types):
                                               is_closed=False) for each in types))))
 
 
+_PART = {"thought": FLAG, "thoughtSignature": TEXT, "partMetadata": OBJECT}
 PARTS = {
     "ChatMessage": {"type": "object", "required": ["role"], "additionalProperties": False, "properties": {
         "role": only("system", "developer", "user", "assistant", "tool"),
@@ -266,6 +304,15 @@ PARTS = {
     "Tool": record({"name": LONG_TOOL_NAME, "input_schema": JSON_SCHEMA},
                    {"type": only("custom"), "description": TEXT, "strict": FLAG, "defer_loading": {},
                     "eager_input_streaming": {}, **_CACHED}),
+    "Content": record({"parts": array(ref("Part"), 1)}, {"role": only("user", "model", "function")}),
+    "SystemContent": record({"parts": array(record({"text": TEXT}), 1)}, {"role": TEXT}),
+    "Part": any_of(
+        record({"text": TEXT}, _PART),
+        record({"functionCall": record({"name": SOME_TEXT}, {"id": TEXT, "args": OBJECT})}, _PART),
+        record({"functionResponse": record({"name": SOME_TEXT, "response": OBJECT}, {"id": TEXT})}, _PART)),
+    "FunctionDeclaration": record({"name": {"type": "string", "pattern": "^[a-zA-Z0-9_.:-]{1,128}$"}},
+                                  {"description": TEXT, "parameters": OBJECT, "parametersJsonSchema": JSON_SCHEMA,
+                                   "response": {}, "responseJsonSchema": {}, "behavior": {}}),
 }
 
 # ---- responses ---------------------------------------------------------------------------------------------------------
@@ -377,6 +424,22 @@ RESPONSES = {
                                               "code": {"type": ["string", "null"]}})}),
     "AnthropicError": response({"type": only("error"), "error": record({"type": TEXT, "message": TEXT}),
                                 "request_id": TEXT}),
+    "GenerateContentResponse": response({
+        "candidates": array(record(
+            {"content": record({"parts": array(OBJECT), "role": only("model")}), "index": COUNT},
+            {"finishReason": TEXT, "finishMessage": TEXT, "avgLogprobs": {"type": "number"}, "logprobsResult": OBJECT}), 1),
+        "usageMetadata": {"type": "object", "required": ["promptTokenCount", "candidatesTokenCount", "totalTokenCount"],
+                          "properties": {name: COUNT for name in (
+                              "promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount",
+                              "thoughtsTokenCount", "totalTokenCount")}},
+        "modelVersion": TEXT, "responseId": TEXT}),
+    "GeminiTokenCount": response({"totalTokens": COUNT, "promptTokensDetails": array(OBJECT)}),
+    "GeminiModel": response({"name": TEXT, "baseModelId": TEXT, "version": TEXT, "displayName": TEXT, "description": TEXT,
+                             "inputTokenLimit": COUNT, "outputTokenLimit": COUNT,
+                             "supportedGenerationMethods": array(TEXT), "temperature": COUNT, "maxTemperature": COUNT,
+                             "topP": COUNT, "topK": COUNT}),
+    "GeminiModelList": record({"models": array(ref("GeminiModel"))}, {"nextPageToken": TEXT}),
+    "GeminiError": response({"error": record({"code": COUNT, "message": TEXT, "status": TEXT, "details": array({}, most=0)})}),
     "ServerError": {"description": "A refusal of the server itself, before a program has the request.",
                     **record({"error": {"type": "object", "required": ["code", "message"], "properties": {
                         "code": TEXT, "message": TEXT, "retry_after_ms": COUNT, "request_id": TEXT}}})},

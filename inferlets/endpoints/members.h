@@ -2,7 +2,7 @@
 // The endpoints share this: how the members of a request are read, and errors that name them.
 //
 // An endpoint honors a member, accepts it because it asks nothing of the output, leaves it out and says
-// so (left_out.h), or refuses it by its name (docs/reference/openai.md and anthropic.md have the tables).
+// so (left_out.h), or refuses it by its name (docs/reference/openai.md, anthropic.md and gemini.md have the tables).
 //
 // Errors   of a request: an Error whose message begins with the member that is wrong ("stop: at most
 //          16 texts"); the protocol of an endpoint gives it its form.
@@ -19,41 +19,17 @@
 #include <utility>
 #include <vector>
 
+#include "ids.h"
 #include "left_out.h"
 #include "model_names.h"
 #include "quire/quire.h"
 #include "quire/serve.h"
+#include "request_errors.h"
+#include "spelling.h"
 
 namespace endpoints {
 
 using namespace quire;
-
-// ---- errors -----------------------------------------------------------------------------------
-
-inline Error wrong(std::string_view member, std::string_view reason,
-                   ErrorCode code = ErrorCode::InvalidArgument) {
-  return {code, std::string(member) + ": " + std::string(reason)};
-}
-
-// The member with which the message of a request's error begins; empty if it begins with none.
-inline std::string_view member_of(std::string_view message) {
-  const std::size_t end = message.find(": ");
-  if (end == std::string_view::npos) return {};
-  constexpr std::string_view kNames = "abcdefghijklmnopqrstuvwxyz_0123456789.[]";
-  const std::string_view member = message.substr(0, end);
-  return member.find_first_not_of(kNames) == std::string_view::npos ? member : std::string_view();
-}
-
-// The error of a whole task, as one of the member that caused it.
-inline Error blamed(std::string_view member, const Error& error) {
-  return wrong(member, error.message, error.code);
-}
-
-// The error of making tokens of a prompt. A text that is too long for that is too long for the context.
-inline Error prompt_error(std::string_view member, const Error& error) {
-  if (error.code != ErrorCode::TooLarge) return blamed(member, error);
-  return wrong(member, "prompt is too long: " + error.message, ErrorCode::OutOfRange);
-}
 
 // ---- members ----------------------------------------------------------------------------------
 
@@ -67,18 +43,24 @@ inline Error prompt_error(std::string_view member, const Error& error) {
 // The members of an object, each of which is read, accepted, left out or refused. Null counts as absent.
 class Members {
  public:
-  explicit Members(Json object, LeftOut& left_out, std::string path = "")
-      : object_(std::move(object)), left_out_(&left_out), path_(std::move(path)) {}
+  explicit Members(Json object, LeftOut& left_out, std::string path = "",
+                   Spelling spelling = Spelling::Exact)
+      : object_(std::move(object)),
+        left_out_(&left_out),
+        path_(std::move(path)),
+        spelling_(spelling) {}
   // An error if `value` is not an object; `path` names it.
-  static Result<Members> of(const Json& value, const std::string& path, LeftOut& left_out) {
+  static Result<Members> of(const Json& value, const std::string& path, LeftOut& left_out,
+                            Spelling spelling = Spelling::Exact) {
     if (!value.is_object()) return wrong(path, "must be an object");
-    return Members(value, left_out, path + ".");
+    return Members(value, left_out, path + ".", spelling);
   }
   LeftOut& left_out() const { return *left_out_; }
 
   // Null if there is none. What it points to is there as long as this object.
   const Json* find(std::string_view name) {
     Known& known = known_.emplace_front(Known{std::string(name), object_[name]});
+    if (spelling_ == Spelling::CamelOrSnake) find_snake(known);
     return known.value.is_null() ? nullptr : &known.value;
   }
   Result<double> number(std::string_view name, double otherwise, Range<double> range) {
@@ -140,12 +122,12 @@ class Members {
   // The members of an object that is a member itself.
   Result<Members> object(std::string_view name) {
     const Json* found = find(name);
-    if (found != nullptr) return of(*found, path_ + std::string(name), *left_out_);
+    if (found != nullptr) return of(*found, path_of(name), *left_out_, spelling_);
     return bad(name, "must be an object");
   }
   // Accepts members that ask nothing of the output, whatever their values are.
   void accept(std::initializer_list<std::string_view> names) {
-    for (const std::string_view name : names) known_.push_front(Known{std::string(name), Json()});
+    for (const std::string_view name : names) find(name);
   }
   // Accepts members that ask nothing of the output: texts, or objects with any members.
   Result<void> accept_texts(std::initializer_list<std::string_view> names) {
@@ -166,13 +148,12 @@ class Members {
     for (const std::string_view each : values) {
       all += (all.empty() ? "" : " or ") + json_string(each);
     }
-    return wrong(path_ + std::string(name), shown(*found) + " is not supported; only " + all,
-                 ErrorCode::NotSupported);
+    return bad(name, shown(*found) + " is not supported; only " + all, ErrorCode::NotSupported);
   }
   // Known, and of no use here.
   void leave_out(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) {
-      if (find(name) != nullptr) left_out_->add(path_ + std::string(name));
+      if (find(name) != nullptr) left_out_->add(path_of(name));
     }
   }
   // The answer would be wrong for the client without them. A blank stands between two names.
@@ -180,13 +161,14 @@ class Members {
     while (!names.empty()) {
       const std::string_view name = names.substr(0, names.find(' '));
       names.remove_prefix(std::min(name.size() + 1, names.size()));
-      if (object_[name].is_null()) continue;
+      if (object_[name].is_null() && object_[other_spelling(name)].is_null()) continue;
       return bad(name, "is not supported", ErrorCode::NotSupported);
     }
     return {};
   }
   // Leaves out what was neither read nor accepted; an error if it may be a misspelling.
   Result<void> finish() const {
+    if (twice_) return *twice_;
     for (const auto& [name, value] : object_.members()) {
       if (value.is_null() || std::ranges::find(known_, name, &Known::name) != known_.end()) {
         continue;
@@ -202,7 +184,13 @@ class Members {
 
   Error bad(std::string_view name, std::string_view reason,
             ErrorCode code = ErrorCode::InvalidArgument) const {
-    return wrong(path_ + std::string(name), reason, code);
+    return wrong(path_of(name), reason, code);
+  }
+  // The path of a member, with its name as the client spelled it.
+  std::string path_of(std::string_view name) const {
+    const std::string other = other_spelling(name);
+    const bool is_other = object_[name].is_null() && !object_[other].is_null();
+    return path_ + (is_other ? other : std::string(name));
   }
 
  private:
@@ -228,9 +216,25 @@ class Members {
     Json value;
   };
 
+  std::string other_spelling(std::string_view name) const {
+    return spelling_ == Spelling::CamelOrSnake ? snake_case(name) : std::string(name);
+  }
+  void find_snake(Known& known) {
+    const std::string snake = snake_case(known.name);
+    if (snake == known.name) return;
+    Json value = object_[snake];
+    if (!value.is_null() && !known.value.is_null()) {
+      twice_ = wrong(path_ + snake, "is there twice, also as " + json_string(known.name));
+    }
+    if (known.value.is_null()) known.value = std::move(value);
+    known_.insert_after(known_.begin(), Known{snake, Json()});  // A hint names the other one.
+  }
+
   Json object_;
   LeftOut* left_out_;
   std::string path_;
+  Spelling spelling_;
+  std::optional<Error> twice_;      // The client gave one member in two spellings.
   std::forward_list<Known> known_;  // A list, in which values keep their places.
 };
 
@@ -253,12 +257,6 @@ inline constexpr std::uint64_t kLargestWhole = (std::uint64_t{1} << 53) - 1;
 inline constexpr std::uint32_t kChoiceCountMax = 128;
 inline constexpr std::size_t kStopCountMax = 16;
 
-inline std::uint64_t random_seed() {
-  std::uint64_t seed = 0;
-  const Result<void> drawn = runtime::random(std::as_writable_bytes(std::span(&seed, 1)));
-  return drawn.ok() ? seed : static_cast<std::uint64_t>(runtime::now().count());
-}
-
 // Any whole number, negative ones too; without one, a random seed.
 inline Result<std::uint64_t> read_seed(Members& in) {
   const Json* given = in.find("seed");
@@ -279,29 +277,17 @@ inline Result<std::uint64_t> read_seed(Members& in) {
   return in.bad("seed", "must be a whole number from -2^63 to 2^63");
 }
 
-// `count` letters and digits that are a function of `seed`.
-inline std::string id_text(std::uint64_t seed, std::size_t count) {
-  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
-  std::string text;
-  while (text.size() < count) {
-    seed += 0x9e37'79b9'7f4a'7c15u;  // SplitMix64.
-    std::uint64_t mixed = (seed ^ (seed >> 30)) * 0xbf58'476d'1ce4'e5b9u;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d0'49bb'1331'11ebu;
-    text += kDigits[(mixed ^ (mixed >> 31)) % kDigits.size()];
-  }
-  return text;
+// The model of this name.
+inline Result<Model> model_of(const std::string& name) {
+  Result<Model> model = Model::open(name);
+  if (model.ok() || model.error().code != ErrorCode::NotFound) return model;
+  return TRY(unknown_model(name));
 }
-inline std::string random_id() {
-  return id_text(random_seed(), 24);
-}
-
 // The model that the request names.
 inline Result<Model> read_model(Members& in) {
   const std::string name = TRY(in.text("model"));
   if (name.empty()) return in.bad("model", "give the name of a model; GET /v1/models lists them");
-  Result<Model> model = Model::open(name);
-  if (model.ok() || model.error().code != ErrorCode::NotFound) return model;
-  return TRY(unknown_model(name));
+  return model_of(name);
 }
 
 // An array of tokens of the model.

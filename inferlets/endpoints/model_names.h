@@ -30,6 +30,28 @@ inline Result<std::vector<std::string>> adapter_names(const Model& model, const 
   return names;
 }
 
+// A model or an adapter of one, under the name by which a request asks for it.
+struct ServedModel {
+  std::string name;
+  std::string base;  // Of an adapter, the model that it changes.
+  Model model;       // The model, or the base.
+};
+
+// All models, then all adapters.
+inline Result<std::vector<ServedModel>> served_models() {
+  std::vector<std::string> taken = TRY(Model::available());
+  std::vector<ServedModel> all;
+  for (const std::string& each : taken) all.push_back({each, "", TRY(Model::open(each))});
+  const std::size_t model_count = all.size();
+  for (std::size_t i = 0; i < model_count; ++i) {
+    const ServedModel base = all[i];
+    for (std::string& each : TRY(adapter_names(base.model, base.name, taken))) {
+      all.push_back({std::move(each), base.name, base.model});
+    }
+  }
+  return all;
+}
+
 // Names in a message, of which there may be hundreds.
 inline std::string listed_names(const std::vector<std::string>& names) {
   constexpr std::size_t kCountMax = 32;
@@ -45,14 +67,12 @@ inline std::string listed_names(const std::vector<std::string>& names) {
 
 // That `name` is none of them, with the one that may be meant.
 inline Result<Error> unknown_model(const std::string& name) {
-  const std::vector<std::string> models = TRY(Model::available());
-  std::vector<std::string> all = models;
+  std::vector<std::string> all;
+  std::vector<std::string> models;
   std::vector<std::string> adapters;
-  for (const std::string& each : models) {
-    const Model model = TRY(Model::open(each));
-    for (std::string& adapter : TRY(adapter_names(model, each, all))) {
-      adapters.push_back(std::move(adapter));
-    }
+  for (const ServedModel& each : TRY(served_models())) {
+    all.push_back(each.name);
+    (each.base.empty() ? models : adapters).push_back(each.name);
   }
   std::string text = "there is no model " + json_string(name);
   if (const std::string_view meant = meant_by(name, all); !meant.empty()) {

@@ -54,16 +54,21 @@ inline std::string listed(const std::vector<OfferedTool>& tools) {
   return json.end_array().str();
 }
 
-// Interfaces differ in how long a name may be.
+// Interfaces differ in how long a name may be, and in the signs that it may have.
 inline Result<void> check_tool_name(std::string_view name, const std::string& path,
-                                    std::size_t bytes_max) {
-  const auto is_allowed = [](char each) {
+                                    std::size_t bytes_max, std::string_view signs = "_-") {
+  const auto is_allowed = [signs](char each) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
-           (each >= '0' && each <= '9') || each == '_' || each == '-';
+           (each >= '0' && each <= '9') || signs.find(each) != std::string_view::npos;
   };
   if (!name.empty() && name.size() <= bytes_max && std::ranges::all_of(name, is_allowed)) return {};
-  return wrong(path, "must have 1 to " + std::to_string(bytes_max) +
-                         " letters, digits, '_' and '-', not " + std::to_string(name.size()));
+  std::string shown;
+  for (const char each : signs) {
+    if (!shown.empty()) shown += each == signs.back() ? " and " : ", ";
+    shown += std::string("'") + each + "'";
+  }
+  return wrong(path, "must have 1 to " + std::to_string(bytes_max) + " letters, digits, " + shown +
+                         ", not " + std::to_string(name.size()));
 }
 
 // ---- earlier turns ------------------------------------------------------------------------------

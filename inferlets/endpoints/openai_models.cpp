@@ -1,9 +1,11 @@
-// openai_models: GET /v1/models and GET /v1/models/NAME, for clients of OpenAI and of Anthropic. A
-// model has the members of both interfaces. An error has the form of the client; Anthropic's clients
-// are those that send the header anthropic-version.
+// openai_models: GET /v1/models and GET /v1/models/NAME, for clients of OpenAI, Anthropic and
+// Gemini. A model has the members of the first two interfaces. Clients of Gemini, which send the
+// header x-goog-api-client, get their own form. So do errors; Anthropic's clients are those that
+// send the header anthropic-version.
 //
 //   quire serve --endpoint "GET /v1/models=openai_models.wasm"
 #include "anthropic.h"
+#include "gemini_models.h"
 #include "openai.h"
 
 using namespace endpoints;
@@ -45,34 +47,32 @@ Task<std::string> one_model(std::string name) {
 }
 
 Task<std::string> all_models() {
-  const std::vector<std::string> names = co_await Model::available();
+  const std::vector<ServedModel> all = co_await served_models();
   JsonWriter json;
   json.begin_object().key("object").text("list").key("data").begin_array();
-  std::vector<std::string> taken = names;
-  std::string last = names.back();
-  std::vector<std::pair<Model, std::string>> models;
-  for (const std::string& each : names) {
-    models.emplace_back(co_await Model::open(each), each);
-    write_model(json, each, models.back().first.info());
-  }
-  for (const auto& [model, base] : models) {
-    for (const std::string& each : co_await adapter_names(model, base, taken)) {
-      write_model(json, each, model.info(), base);
-      last = each;
-    }
+  for (const ServedModel& each : all) {
+    write_model(json, each.name, each.model.info(), each.base);
   }
   json.end_array().key("has_more").boolean(false);
-  json.key("first_id").text(names.front()).key("last_id").text(last);
+  json.key("first_id").text(all.front().name).key("last_id").text(all.back().name);
   co_return json.end_object().str();
 }
 
 Task<> respond(serve::Request request, serve::Response response) {
+  if (gemini::is_method_path(request.path())) {
+    co_return co_await gemini::refuse_method(request, response, "POST");
+  }
   const std::string name = request.path_after("/v1/models/");
   const std::string json = name.empty() ? co_await all_models() : co_await one_model(name);
   co_await response.json(200, json);
 }
 
 Task<> handle(serve::Request request, serve::Response response) {
+  if (request.header("x-goog-api-client")) {
+    gemini::Chunks chunks(response);
+    co_return co_await gemini::answer(request, response, chunks,
+                                      gemini::respond_with_models(request, response));
+  }
   Task<> handling = respond(request, response);
   if (request.header("anthropic-version")) {
     co_await anthropic::answer(request, response, std::move(handling));

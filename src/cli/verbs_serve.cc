@@ -224,9 +224,10 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
        "(POST /v1/load_lora_adapter, quire adapter add --on-server). No link leads out of it. With "
        "keys the right load-adapters is needed"},
       {"--no-endpoints", "", [&options] { options.has_shipped_endpoints = false; },
-       "Leave out the endpoints of quire: /v1/models, /v1/chat/completions, /v1/completions, "
-       "/v1/responses and /v1/embeddings of OpenAI, /v1/messages and /v1/messages/count_tokens of "
-       "Anthropic, /tokenize, /detokenize and /apply-template"},
+       "Leave out the endpoints of quire. OpenAI has /v1/models, /v1/chat/completions, "
+       "/v1/completions, /v1/responses and /v1/embeddings. Anthropic has /v1/messages and "
+       "/v1/messages/count_tokens. Gemini has /v1beta/models and the methods below it. There are "
+       "also /tokenize, /detokenize and /apply-template"},
       {"--prompt-repair", "", &behavior.repairs_prompts,
        "Let the endpoints for conversations move some lines of the system prompt to its end: those "
        "in which a number, a time, an id or a path changes from turn to turn. The cache then finds "

@@ -32,11 +32,11 @@ class KeysTest(unittest.TestCase):
         self.addCleanup(server.__exit__)
         return server
 
-    def status(self, server, key="", **headers):
+    def status(self, server, key="", path="/", **headers):
         connection = http.client.HTTPConnection(server.address, timeout=serving.PATIENCE)
         if key:
             headers["Authorization"] = "Bearer " + key
-        connection.request("GET", "/", headers=headers)
+        connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         response.read()
         connection.close()
@@ -125,6 +125,10 @@ class KeysTest(unittest.TestCase):
         self.assertEqual(self.status(server, alice), 200)
         self.assertEqual(self.status(server, **{"x-api-key": alice[:-1]}), 401)
         self.assertEqual(self.status(server, **{"x-api-key": alice}), 200)
+        self.assertEqual(self.status(server, **{"x-goog-api-key": alice[:-1]}), 401)
+        self.assertEqual(self.status(server, **{"x-goog-api-key": alice}), 200)
+        self.assertEqual(self.status(server, path=f"/v1beta/models?key={alice}"), 400)
+        self.assertEqual(self.status(server, path=f"/nothing?key={alice}", **{"x-goog-api-key": alice}), 404)
         ran = serving.quire("run", "--server", server.url, ECHO, QUIRE_KEY=alice)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.reload(server)

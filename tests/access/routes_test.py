@@ -41,7 +41,7 @@ Requests to endpoints have the least body that is answered. `tests/access/routes
 ## HTTP
 
 A number is the status. Only `/health`, `/health/live` and `/health/ready` need no key. The response of `/v1/responses/*` is the first
-tenant's, except for POST, which counts the tokens of a request.
+tenant's, except for POST, which counts the tokens of a request. POST below `models` and `tunedModels` is `NAME:generateContent`.
 
 """
 VERBS_HEAD = """
@@ -54,11 +54,13 @@ another.
 """
 CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 1}
 RESPONSE = {"input": "x", "max_output_tokens": 1}
+GEMINI = {"contents": [{"parts": [{"text": "x"}]}], "generationConfig": {"maxOutputTokens": 1}}
 BODIES = {"/v1/chat/completions": CHAT, "/v1/messages": CHAT,
           "/v1/messages/count_tokens": {"messages": CHAT["messages"]},
           "/v1/completions": {"prompt": "x", "max_tokens": 1}, "/v1/embeddings": {"input": "x"},
           "/v1/responses": RESPONSE, "/v1/responses/input_tokens": {"input": "x"},
           "/tokenize": {"content": "x"}, "/detokenize": {"tokens": [1]},
+          "/v1beta/models/*": GEMINI, "/v1beta/tunedModels/*": GEMINI, "/v1/models/*": GEMINI,
           "/apply-template": {"messages": CHAT["messages"]},
           "/v1/load_lora_adapter": {"lora_name": "a", "lora_path": "llama_r1"}, "/v1/unload_lora_adapter": {"lora_name": "a"}}
 
@@ -125,7 +127,8 @@ class Routes:
         if path == "/v1/responses/*":
             kept = self.ask("POST", "/v1/responses", self.keys["the tenant's"], RESPONSE)
             return "/v1/responses/" + json.loads(kept[1])["id"]
-        return path.replace("*", self.model)
+        is_method = method == "POST" and path in BODIES and path.endswith("/*")
+        return path.replace("*", self.model) + (":generateContent" if is_method else "")
 
     def http_rows(self):
         rows = []
@@ -133,7 +136,7 @@ class Routes:
             statuses = []
             for column in COLUMNS:
                 path = self.meant(method, told)
-                body = BODIES.get(path) if method == "POST" else None
+                body = BODIES.get(path, BODIES.get(told)) if method == "POST" else None
                 statuses.append(str(self.ask(method, path, self.keys[column], body)[0]))
             rows.append([f"`{method} {told}`", *statuses])
         upgrades = [asyncio.run(self.upgrade(self.keys[each])) for each in COLUMNS]

@@ -1,7 +1,8 @@
 """Requests of coding agents, with texts of ours, turn by turn: hints, tools of services, thoughts, namespaces.
 
-The members and the shapes are those that codex 0.171.0 (/v1/responses) and claude-cli 2.1.197 (/v1/messages) send. The
-model is a parrot (parrot.py), which thinks and calls in its first turn, and answers in its second.
+The members and the shapes are those that codex 0.171.0 (/v1/responses), claude-cli 2.1.197 (/v1/messages) and gemini-cli
+0.61.0 (/v1beta/models) send. The model is a parrot (parrot.py), which thinks and calls in its first turn, and answers in
+its second.
 """
 import json
 import pathlib
@@ -254,6 +255,35 @@ class AgentTurnsTest(harness.EndpointTest):
             message = stream.get_final_message()
         self.assertIn("thinking", kinds)
         self.assertEqual([block.type for block in message.content], ["thinking", "tool_use"])
+
+    # ---- /v1beta/models, as gemini-cli --------------------------------------------------------------
+
+    def gemini(self, contents):
+        """The request of a turn, and the parts and the usage of its answer, of a stream of events."""
+        functions = [{"name": "Read", "description": "Reads a file.", "parametersJsonSchema": {
+            "type": "object", "properties": {"file_path": {"type": "string"}}, "required": ["file_path"]}},
+            {"name": "mcp_server.list:all", "description": "Of a plugin.", "parametersJsonSchema": {
+                "type": "object", "properties": {}}}]
+        body = {"contents": contents, "systemInstruction": {"role": "user", "parts": [{"text": LONG}]},
+                "tools": [{"functionDeclarations": functions}],
+                "generationConfig": {"temperature": 0, "topP": 0.95, "topK": 64, "thinkingConfig": {"includeThoughts": True}}}
+        answer = self.ok("/v1beta/models/reader:streamGenerateContent?alt=sse", body)
+        self.assertNotIn("x-quire-ignored", answer.headers)
+        chunks = [chunk for _, chunk in answer.events]
+        return [part for chunk in chunks for part in chunk["candidates"][0]["content"]["parts"]], chunks[-1]["usageMetadata"]
+
+    def test_a_turn_of_gemini_cli_thinks_calls_and_goes_on_with_its_prompt(self):
+        question = {"role": "user", "parts": [{"text": "<session_context>\nToday is a day.\n</session_context>"},
+                                              {"text": "What is here?"}]}
+        parts, first = self.gemini([question])
+        self.assertEqual("".join(part["text"] for part in parts if part.get("thought")), THOUGHT)
+        call, = (part["functionCall"] for part in parts if "functionCall" in part)
+        self.assertEqual((call["name"], call["args"]), ("Read", {"file_path": "a.py"}))
+        asked = {"role": "model", "parts": [{"functionCall": call, "thoughtSignature": "skip_thought_signature_validator"}]}
+        result = {"functionResponse": {"id": call["id"], "name": "Read", "response": {"output": "a file"}}}
+        parts, second = self.gemini([question, asked, {"role": "user", "parts": [result]}])
+        self.assertEqual("".join(part.get("text", "") for part in parts), ANSWER)
+        self.assertGreater(second["cachedContentTokenCount"], 0.9 * first["promptTokenCount"])
 
 
 if __name__ == "__main__":

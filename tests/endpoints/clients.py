@@ -33,7 +33,7 @@ def find(name):
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name != name.split(".")[0]:
+        if not f"{name}.".startswith(f"{error.name}."):
             raise  # It is there, and what it needs is not.
         return None
 

@@ -1,6 +1,8 @@
-"""The clients of OpenAI and Anthropic for Python, as their registry has them; see clients.py."""
+"""The clients of OpenAI, Anthropic and Gemini for Python, as their registry has them; see clients.py."""
+import enum
 import json
 import pathlib
+import typing
 
 import clients
 import harness
@@ -10,6 +12,7 @@ from parrot import parrot
 
 openai = clients.find("openai")
 anthropic = clients.find("anthropic")
+genai = clients.find("google.genai")
 pydantic = clients.find("pydantic")
 MESSAGES = [{"role": "user", "content": "Hello there"}]
 TOOLS = [{"type": "function", "function": ADD}]
@@ -233,6 +236,100 @@ class PingTest(harness.EndpointTest):
         with client.messages.stream(model=self.name, messages=self.MESSAGES, max_tokens=8,
                                     extra_body={"temperature": 0}) as stream:
             self.assertEqual(stream.get_final_text(), "Yes it is")
+
+
+@clients.needs(genai, "google-genai")
+class GeminiClientTest(harness.EndpointTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.client = genai.Client(api_key="none", http_options={"base_url": cls.url})
+        cls.types = genai.types
+
+    def config(self, **members):
+        return self.types.GenerateContentConfig(max_output_tokens=8, seed=1, **members)
+
+    def ask(self, contents="Hello there", **members):
+        return self.client.models.generate_content(model=self.name, contents=contents, config=self.config(**members))
+
+    def test_each_parameter_that_the_client_has_is_in_a_table(self):
+        rows = [*tables_test.tables("gemini.md", "Content").values(),
+                *tables_test.tables("gemini.md", "Generation config").values()]
+        members = {tables_test.snake(member) for kind in rows for member in kind}
+        of_client_alone = {"http_options", "should_return_http_response", "automatic_function_calling",
+                           "automatic_continuation", "model_armor_config",
+                           "generation_output_config"}  # Not sent to the interface of Gemini.
+        self.assertEqual(set(self.types.GenerateContentConfig.model_fields) - members - of_client_alone, set())
+
+    def test_models_are_listed_and_retrieved(self):
+        model, = list(self.client.models.list())
+        self.assertEqual((model.name, model.display_name), ("models/" + self.name, self.name))
+        self.assertIn("generateContent", model.supported_actions)
+        self.assertEqual(self.client.models.get(model=self.name).input_token_limit, self.context_length() - 1)
+
+    def test_a_response_and_its_stream_have_the_same_text(self):
+        whole = self.ask(candidate_count=2, response_logprobs=True, logprobs=2)
+        self.assertEqual([each.finish_reason.name for each in whole.candidates], ["MAX_TOKENS"] * 2)
+        self.assertEqual(len(whole.candidates[0].logprobs_result.chosen_candidates), 8)
+        chunks = list(self.client.models.generate_content_stream(model=self.name, contents="Hello there",
+                                                                  config=self.config()))
+        self.assertEqual("".join(chunk.text for chunk in chunks), self.ask().text)
+        self.assertEqual(chunks[-1].usage_metadata.candidates_token_count, 8)
+        count = self.client.models.count_tokens(model=self.name, contents="Hello there").total_tokens
+        self.assertEqual(whole.usage_metadata.prompt_token_count, count)
+
+    def test_a_chat_goes_on_whole_and_streamed(self):
+        chat = self.client.chats.create(model=self.name, config=self.config(system_instruction="Be short."))
+        first = chat.send_message("A prompt that no other test of the client has. " * 8)
+        self.assertTrue("".join(chunk.text for chunk in chat.send_message_stream("And now?")))
+        third = chat.send_message("And then?")
+        self.assertGreater(third.usage_metadata.cached_content_token_count, 0.8 * first.usage_metadata.prompt_token_count)
+
+    def test_a_format_of_pydantic_and_an_enum_are_filled_in(self):
+        class Sum(pydantic.BaseModel):
+            sum: int = pydantic.Field(ge=0, le=9)
+            word: typing.Literal["a", "b"]
+
+        for members in ({"response_schema": Sum}, {"response_json_schema": Sum.model_json_schema()}):
+            config = self.types.GenerateContentConfig(response_mime_type="application/json", seed=1, **members)
+            answer = self.client.models.generate_content(model=self.name, contents="Hello", config=config)
+            self.assertIn(Sum.model_validate_json(answer.text).sum, range(10))
+        kind = enum.Enum("Kind", {"RED": "red one", "BLUE": "blue"})
+        answer = self.ask(response_mime_type="text/x.enum", response_schema=kind)
+        self.assertIn(answer.parsed, list(kind))
+
+    def test_a_function_of_python_is_called_and_its_result_goes_back(self):
+        def add(a: int) -> int:
+            """Adds one."""
+            return a + 1
+
+        off = self.types.AutomaticFunctionCallingConfig(disable=True)
+        any_of_them = self.types.ToolConfig(function_calling_config=self.types.FunctionCallingConfig(mode="ANY"))
+        config = self.types.GenerateContentConfig(tools=[add], tool_config=any_of_them, automatic_function_calling=off,
+                                                  max_output_tokens=60, seed=1)
+        response = self.client.models.generate_content(model=self.name, contents="Hello", config=config)
+        call, = response.function_calls
+        self.assertIsInstance(call.args["a"], int)
+        result = self.types.Part(function_response=self.types.FunctionResponse(
+            id=call.id, name=call.name, response={"result": 2}))
+        contents = [self.types.UserContent("Hello"), response.candidates[0].content, self.types.UserContent([result])]
+        self.assertTrue(self.ask(contents, tools=[add], automatic_function_calling=off).candidates)
+
+    def test_errors_have_their_classes_and_codes(self):
+        with self.assertRaises(genai.errors.ClientError) as absent:
+            self.client.models.generate_content(model="gemini-2.5-flash", contents="x")
+        self.assertEqual((absent.exception.code, absent.exception.status), (404, "NOT_FOUND"))
+        with self.assertRaises(genai.errors.ClientError) as refused:
+            list(self.client.models.generate_content_stream(model=self.name, contents="word " * 3000))
+        self.assertEqual((refused.exception.code, refused.exception.status), (400, "INVALID_ARGUMENT"))
+        self.assertTrue(refused.exception.message.startswith("contents: prompt is too long"))
+
+    def test_both_versions_of_the_interface_answer_alike(self):
+        for version in ("v1", "v1beta"):
+            client = genai.Client(api_key="none", http_options={"base_url": self.url, "api_version": version})
+            answer = client.models.generate_content(model=self.name, contents="Hello there", config=self.config())
+            self.assertEqual(answer.text, self.ask().text)
+            self.assertEqual([each.name for each in client.models.list()], ["models/" + self.name])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 import harness
 
 PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
-         "/tokenize", "/detokenize", "/apply-template")
+         "/tokenize", "/detokenize", "/apply-template", "/v1beta/models/{model}:generateContent",
+         "/v1beta/models/{model}:streamGenerateContent?alt=sse", "/v1beta/models/{model}:countTokens")
 DEPTH = 1_000_000
 WRONG = {
     "nothing": b"",
@@ -25,7 +26,7 @@ WRONG = {
 
 class MalformedTest(harness.EndpointTest):
     def check(self, path, body, status, what):
-        answer = self.post(path, body)
+        answer = self.post(path.replace("{model}", self.name), body)
         self.assertEqual(answer.status, status, (path, what, answer.body[:500]))
         error = answer.json["error"]
         self.assertIsInstance(error["message"], str)

@@ -25,7 +25,7 @@ CONFIGURATION = """
 enabled = false
 """ + "".join(f"{each}.enabled = true\n" for each in CHECKS) + """
 [[operations]]
-include-path-regex = "^/v1/responses/."
+include-path-regex = "^/v1/responses/.|^/v1(beta)?/.*odels/"
 checks.allow_header_conformance.enabled = false
 """
 OWN = {"GET /", "GET /health", "GET /health/live", "GET /health/ready", "GET /metrics"}  # Which no program answers.

@@ -1,4 +1,4 @@
-"""docs/reference/openai.md and anthropic.md: each row of their tables does what the table says."""
+"""docs/reference/openai.md, anthropic.md and gemini.md: each row of their tables does what the table says."""
 import json
 import re
 
@@ -11,6 +11,10 @@ NEEDS = {"stream_options": {"stream": True}, "top_logprobs": {"logprobs": True},
          "tool_choice": {"tools": [{"type": "function", "function": {"name": "add"}}]},
          "responses top_logprobs": {"include": ["message.output_text.logprobs"]},
          "responses tool_choice": {"tools": [{"type": "function", "name": "add"}]},
+         "gemini toolConfig": {"tools": [{"functionDeclarations": [{"name": "add"}]}]},
+         "gemini logprobs": {"responseLogprobs": True},
+         "gemini responseSchema": {"responseMimeType": "application/json"},
+         "gemini responseJsonSchema": {"responseMimeType": "application/json"},
          "anthropic tool_choice": {"tools": [{"name": "add", "input_schema": {}}]}}
 
 
@@ -32,26 +36,35 @@ def tables(document, heading):
     return found
 
 
+def snake(camel):
+    """"topP" as "top_p"."""
+    return re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), camel)
+
+
 class TablesTest(harness.EndpointTest):
     has_store = True
 
-    def check(self, path, base, rows, blamed, needs=""):
+    def check(self, path, base, rows, blamed, needs="", place="", misspelled=("temprature", "temperature")):
+        """`place`: the member of the request whose members these are."""
+        wrapped = lambda members: {**base, place: {**base[place], **members}} if place else {**base, **members}
+        dotted = place + "." if place else ""
         self.assertEqual(set(rows) - {"left out"}, {"honored", "accepted", "refused"})
         for kind, members in rows.items():
             for member, example in members.items():
                 if example == "MODEL":
                     example = self.name
                 beside = NEEDS.get(needs + member, NEEDS.get(member, {}))
-                answer = self.post(path, {**base, **beside, member: example})
+                answer = self.post(path, wrapped({**beside, member: example}))
                 self.assertEqual(answer.status, 400 if kind == "refused" else 200, (member, answer.body[:500]))
                 if kind == "refused":
                     self.assertEqual(blamed(answer.json["error"]), member)
-                self.assertEqual(answer.headers.get("x-quire-ignored"), member if kind == "left out" else None)
-        answer = self.ok(path, {**base, "zzz": 1, "null_is_absent": None})
-        self.assertEqual(answer.headers["x-quire-ignored"], "zzz")
-        answer = self.post(path, {**base, "temprature": 1})
-        self.assertEqual((answer.status, blamed(answer.json["error"])), (400, "temprature"))
-        self.assertIn('did you mean "temperature"?', answer.json["error"]["message"])
+                self.assertEqual(answer.headers.get("x-quire-ignored"), dotted + member if kind == "left out" else None)
+        answer = self.ok(path, wrapped({"zzz": 1, "null_is_absent": None}))
+        self.assertEqual(answer.headers["x-quire-ignored"], dotted + "zzz")
+        wrong, meant = misspelled
+        answer = self.post(path, wrapped({wrong: 1}))
+        self.assertEqual((answer.status, blamed(answer.json["error"])), (400, wrong))
+        self.assertIn(f'did you mean "{meant}"?', answer.json["error"]["message"])
 
     def test_chat_completions(self):
         rows = tables("openai.md", "Chat completions")
@@ -74,6 +87,15 @@ class TablesTest(harness.EndpointTest):
         rows = tables("anthropic.md", "Messages")
         base = {"model": self.name, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
         self.check("/v1/messages", base, rows, lambda error: error["message"].split(":")[0], "anthropic ")
+
+    def test_content(self):
+        path = f"/v1beta/models/{self.name}:generateContent"
+        base = {"contents": [{"parts": [{"text": "Hi"}]}], "generationConfig": {"maxOutputTokens": 2}}
+        self.check(path, base, tables("gemini.md", "Content"), lambda error: error["message"].split(":")[0], "gemini ",
+                   misspelled=("systemInstrution", "systemInstruction"))
+        self.check(path, base, tables("gemini.md", "Generation config"),
+                   lambda error: error["message"].split(":")[0].removeprefix("generationConfig."), "gemini ",
+                   "generationConfig")
 
     def test_an_accepted_member_and_one_that_is_left_out_change_no_byte(self):
         messages = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 6}

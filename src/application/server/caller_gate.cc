@@ -28,7 +28,9 @@ std::optional<std::string_view> bearer_of(std::string_view authorization) {
 // key if a header comes twice, or if the Authorization header has another scheme.
 std::optional<std::string_view> key_of(const HttpHead& head) {
   const Credentials& given = head.credentials;
-  if (given.authorizations.size() > 1 || given.api_keys.size() > 1) return std::nullopt;
+  for (const auto* each : {&given.authorizations, &given.api_keys, &given.google_keys}) {
+    if (each->size() > 1) return std::nullopt;
+  }
   std::vector<std::string_view> keys;
   if (!given.authorizations.empty()) {
     const auto key = bearer_of(given.authorizations.front());
@@ -36,6 +38,7 @@ std::optional<std::string_view> key_of(const HttpHead& head) {
     keys.push_back(*key);
   }
   if (!given.api_keys.empty()) keys.push_back(given.api_keys.front());
+  if (!given.google_keys.empty()) keys.push_back(given.google_keys.front());
   for (const std::string_view each : head.subprotocols) {
     const bool counts = head.is_upgrade && each.starts_with(kKeySubprotocol);
     if (counts) keys.push_back(each.substr(kKeySubprotocol.size()));
@@ -65,8 +68,9 @@ std::variant<service::PrincipalHandle, HttpAnswer> CallerGate::caller_of(
   }
   HttpAnswer answer = refusal_for(
       {head.target, head.request_id}, 401, ErrorCode::PermissionDenied,
-      "this server wants a key that it knows, as Authorization: Bearer KEY or "
-      "x-api-key: KEY, and no second one that differs; its operator makes one with quire keys add");
+      "this server wants a key that it knows, as Authorization: Bearer KEY, x-api-key: KEY or "
+      "x-goog-api-key: KEY, and no second one that differs; its operator makes one with quire keys "
+      "add");
   answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }

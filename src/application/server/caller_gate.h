@@ -43,6 +43,7 @@ class CallerGate {
 struct Credentials {
   std::vector<std::string> authorizations;  // Of each Authorization header.
   std::vector<std::string> api_keys;        // Of each X-Api-Key header.
+  std::vector<std::string> google_keys;     // Of each X-Goog-Api-Key header.
   // The lines of the headers that may hold a key: only a server without keys gives them to programs.
   std::string lines;
 };

@@ -221,9 +221,11 @@ TEST_F(Endpoints, TheProgramHasTheHeadOfTheRequest) {
 TEST_F(Endpoints, TheKeyOfTheCallerIsNotGivenToTheProgram) {
   const std::string secrets = "Authorization: Bearer ";
   serve();
-  std::string answer = ask(post("/head/a", "", kClose + secrets + "mine\r\nX-Api-Key: too\r\n"));
+  std::string answer = ask(
+      post("/head/a", "", kClose + secrets + "mine\r\nX-Api-Key: too\r\nX-Goog-Api-Key: and\r\n"));
   EXPECT_NE(answer.find("authorization: Bearer mine\n"), std::string::npos) << answer;
   EXPECT_NE(answer.find("x-api-key: too\n"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("x-goog-api-key: and\n"), std::string::npos) << answer;
 
   SeededRandom random(1);
   const std::string key = access::make_key(random);
@@ -237,13 +239,15 @@ TEST_F(Endpoints, TheKeyOfTheCallerIsNotGivenToTheProgram) {
                             "2026-11-25T19:10:00Z"})
                      .take();
   serve(options);
-  answer = ask(post("/head/a", "",
-                    kClose + secrets + key + "\r\nX-Api-Key: " + key +
-                        "\r\nSec-WebSocket-Protocol: quire.key." + key + "\r\n"));
+  answer =
+      ask(post("/head/a", "",
+               kClose + secrets + key + "\r\nX-Api-Key: " + key + "\r\nX-Goog-Api-Key: " + key +
+                   "\r\nSec-WebSocket-Protocol: quire.key." + key + "\r\n"));
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
   EXPECT_NE(answer.find("host: localhost\n"), std::string::npos) << answer;
   EXPECT_EQ(answer.find(key), std::string::npos) << answer;
   EXPECT_EQ(answer.find("authorization"), std::string::npos) << answer;
+  EXPECT_EQ(answer.find("x-goog"), std::string::npos) << answer;
   EXPECT_TRUE(ask(post("/head/a", "", kClose)).starts_with("HTTP/1.1 401 Unauthorized\r\n"));
 }
 

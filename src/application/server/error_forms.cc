@@ -1,7 +1,8 @@
 #include "application/server/error_forms.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "base/json.h"
 #include "endpoints/error_table.h"
@@ -11,18 +12,17 @@ namespace {
 
 using endpoints::ErrorRow;
 
-enum class Interface : std::uint8_t { Own, OpenAi, Anthropic };
-
 bool is_below(std::string_view path, std::string_view folder) {
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
-Interface interface_at(std::string_view target) {
-  const std::string_view path = target.substr(0, target.find('?'));
-  if (is_below(path, "/v1/messages")) return Interface::Anthropic;
-  const bool is_open_ai = is_below(path, "/v1") || path == "/tokenize" || path == "/detokenize" ||
-                          path == "/apply-template";
-  return is_open_ai ? Interface::OpenAi : Interface::Own;
+// "/v1/models/NAME:generateContent": Gemini's methods have a second place, below a path of OpenAI.
+bool is_gemini_method(std::string_view path) {
+  constexpr std::string_view kGeminiMethods[] = {":generateContent", ":streamGenerateContent",
+                                                 ":countTokens"};
+  return path.starts_with("/v1/models/") &&
+         std::any_of(std::begin(kGeminiMethods), std::end(kGeminiMethods),
+                     [&](std::string_view each) { return path.ends_with(each); });
 }
 
 nlohmann::ordered_json open_ai_json(const ErrorRow& row, const std::string& message) {
@@ -32,7 +32,25 @@ nlohmann::ordered_json open_ai_json(const ErrorRow& row, const std::string& mess
   return {{"error", std::move(error)}};
 }
 
+nlohmann::ordered_json gemini_json(const ErrorRow& row, std::uint32_t status,
+                                   const std::string& message) {
+  return {{"error",
+           {{"code", status},
+            {"message", message},
+            {"status", row.google_status},
+            {"details", nlohmann::ordered_json::array()}}}};
+}
+
 }  // namespace
+
+Interface interface_at(std::string_view target) {
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (is_below(path, "/v1/messages")) return Interface::Anthropic;
+  if (is_below(path, "/v1beta") || is_gemini_method(path)) return Interface::Gemini;
+  const bool is_open_ai = is_below(path, "/v1") || path == "/tokenize" || path == "/detokenize" ||
+                          path == "/apply-template";
+  return is_open_ai ? Interface::OpenAi : Interface::Own;
+}
 
 HttpAnswer refusal_for(const RequestName& request, std::uint32_t status, ErrorCode code,
                        const std::string& message, std::optional<std::uint64_t> retry_after_ms) {
@@ -51,6 +69,9 @@ HttpAnswer refusal_for(const RequestName& request, std::uint32_t status, ErrorCo
                         {"request_id", request.request_id}}) +
                     "\n";
       answer.headers.emplace_back("request-id", request.request_id);
+      break;
+    case Interface::Gemini:
+      answer.body = dump_json(gemini_json(row, status, message)) + "\n";
       break;
   }
   return answer;

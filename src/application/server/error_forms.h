@@ -1,10 +1,11 @@
 #pragma once
-// The refusals of the server at the path of a known interface, in that interface's own form: clients of OpenAI
-// and Anthropic show what they understand. The form depends on the path alone, so that a refusal reveals no
-// endpoint.
+// The refusals of the server at the path of a known interface, in that interface's own form: clients of OpenAI,
+// Anthropic and Gemini show what they understand. The form depends on the path alone, so that a refusal
+// reveals no endpoint.
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "application/server/http_router.h"
 
@@ -15,6 +16,10 @@ struct RequestName {
   std::string target;
   std::string request_id;
 };
+
+enum class Interface : std::uint8_t { Own, OpenAi, Anthropic, Gemini };
+// The interface to whose paths the target belongs.
+Interface interface_at(std::string_view target);
 
 // As HttpRouter::refusal(), for this request.
 HttpAnswer refusal_for(const RequestName& request, std::uint32_t status, ErrorCode code,

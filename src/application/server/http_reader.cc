@@ -107,9 +107,10 @@ std::optional<HttpProblem> take_target(const std::string& target, HttpHead& into
     return std::nullopt;
   }
   const std::string scheme = lower(beast::string_view(target.data(), scheme_end));
+  const std::string shown = target.substr(0, target.find('?'));  // A query may hold a key.
   if (scheme != "http" && scheme != "https") {
     return problem(400, ErrorCode::InvalidArgument,
-                   "the target " + in_quotes(target) + " has the scheme " + in_quotes(scheme) +
+                   "the target " + in_quotes(shown) + " has the scheme " + in_quotes(scheme) +
                        "; this server has http and https");
   }
   const std::size_t authority_at = scheme_end + 3;
@@ -118,7 +119,7 @@ std::optional<HttpProblem> take_target(const std::string& target, HttpHead& into
   into.default_port = scheme == "https" ? 443 : 80;
   if (into.authority.empty() || into.authority.find('@') != std::string::npos) {
     return problem(400, ErrorCode::InvalidArgument,
-                   "the target " + in_quotes(target) +
+                   "the target " + in_quotes(shown) +
                        " does not name a host: a host and perhaps a port were expected after ://");
   }
   into.target = target.substr(path_at);
@@ -136,6 +137,8 @@ bool take_credential(const std::string& name, const std::string& value, Credenti
     into.authorizations.push_back(value);
   } else if (name == "x-api-key") {
     into.api_keys.push_back(value);
+  } else if (name == "x-goog-api-key") {
+    into.google_keys.push_back(value);
   } else {
     return name == "sec-websocket-protocol";
   }

@@ -285,6 +285,44 @@ std::optional<HttpAnswer> HttpRouter::check_site(const HttpHead& head) const {
       "an Origin)");
 }
 
+namespace {
+
+// A name of a query without its escapes: "k%65y" is "key".
+std::string plain_name(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    unsigned value = 0;
+    const char* const digits = text.data() + at + 1;
+    const bool is_escape = text[at] == '%' && at + 2 < text.size() &&
+                           std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2;
+    out += is_escape ? static_cast<char>(value) : text[at];
+    if (is_escape) at += 2;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<HttpAnswer> HttpRouter::check_query(const HttpHead& head) {
+  constexpr std::string_view kKeyNames[] = {"key", "access_token", "oauth_token"};
+  if (interface_at(head.target) != Interface::Gemini) return std::nullopt;
+  std::string_view rest = std::string_view(head.target).substr(path_of(head).size());
+  while (!rest.empty()) {
+    rest.remove_prefix(1);  // ? or &.
+    const std::string_view part = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(part.size());
+    const std::string name = plain_name(part.substr(0, part.find('=')));
+    if (std::find(std::begin(kKeyNames), std::end(kKeyNames), name) == std::end(kKeyNames))
+      continue;
+    return refusal_for({std::string(path_of(head)), head.request_id}, 400,
+                       ErrorCode::InvalidArgument,
+                       name +
+                           ": this server takes no key in the query, where proxies and logs "
+                           "keep it: send it as the header x-goog-api-key: KEY");
+  }
+  return std::nullopt;
+}
+
 HttpHeaders HttpRouter::origin_headers(const HttpHead& head) const {
   if (head.origins.size() != 1 || !is_allowed_origin(head.origins.front())) return {};
   return {{"Access-Control-Allow-Origin", head.origins.front()},
@@ -296,7 +334,7 @@ Route HttpRouter::decide_upgrade(const HttpHead& head, const service::PrincipalH
                                  Readiness readiness) const {
   if (head.target != "/") {
     return refusal(404, ErrorCode::NotFound,
-                   "no WebSocket at " + in_quotes(head.target) + ": it is at /");
+                   "no WebSocket at " + in_quotes(std::string(path_of(head))) + ": it is at /");
   }
   if (std::optional<HttpAnswer> refused = refusal_when(readiness)) return *std::move(refused);
   const auto& wanted = head.subprotocols;
@@ -315,9 +353,9 @@ constexpr std::size_t kToldEndpointCountMax = 16;  // In the error about a path 
 constexpr const char* kPreflightSeconds = "600";
 
 HttpAnswer wrong_method(const HttpHead& head, std::string_view path, const std::string& allowed) {
-  HttpAnswer answer = HttpRouter::refusal(
-      405, ErrorCode::NotSupported,
-      std::string(path) + " takes " + allowed + ", not " + in_quotes(head.method));
+  HttpAnswer answer =
+      refusal_for({head.target, head.request_id}, 405, ErrorCode::NotSupported,
+                  std::string(path) + " takes " + allowed + ", not " + in_quotes(head.method));
   answer.headers.emplace_back("Allow", allowed);
   return answer;
 }
@@ -425,8 +463,8 @@ Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHand
     }
     known += (told_count == 1 ? "; endpoints at " : ", ") + each.text();
   }
-  return refusal(404, ErrorCode::NotFound,
-                 "nothing is at " + in_quotes(head.target) + "; there are " + known);
+  return refusal_for({head.target, head.request_id}, 404, ErrorCode::NotFound,
+                     "nothing is at " + in_quotes(std::string(path)) + "; there are " + known);
 }
 
 Route HttpRouter::decide_for(const HttpHead& head, const service::PrincipalHandle& caller,
@@ -441,6 +479,7 @@ Route HttpRouter::decide_for(const HttpHead& head, const service::PrincipalHandl
 
 Decision HttpRouter::decide(const HttpHead& head, Readiness readiness) const {
   if (std::optional<HttpAnswer> refused = check_source(head)) return {*std::move(refused)};
+  if (std::optional<HttpAnswer> refused = check_query(head)) return {*std::move(refused)};
   if (gate_.has_keys() && !head.is_upgrade) {
     // Neither has a key: a browser sends none with a preflight.
     if (is_preflight(head)) return {preflight(head, path_of(head))};

@@ -143,6 +143,8 @@ class HttpRouter {
   bool is_allowed_origin(std::string_view origin) const;
   std::optional<HttpAnswer> check_site(const HttpHead& head) const;
   static std::optional<HttpAnswer> check_host_count(const HttpHead& head);
+  // Why the query may not be there: Gemini's clients may put their key in it.
+  static std::optional<HttpAnswer> check_query(const HttpHead& head);
   std::optional<HttpAnswer> check_source(const HttpHead& head) const;
   bool is_preflight(const HttpHead& head) const;
   Route decide_upgrade(const HttpHead& head, const service::PrincipalHandle& caller,

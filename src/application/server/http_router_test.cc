@@ -256,13 +256,18 @@ TEST_F(KeyedRouter, EachRouteButHealthNeedsAKey) {
   EXPECT_EQ(status(head("localhost", "/health")), 200u);
 }
 
-TEST_F(KeyedRouter, AKeyComesInAnyOfThreePlacesAndOnceInEach) {
+TEST_F(KeyedRouter, AKeyComesInAnyOfFourPlacesAndOnceInEach) {
   const std::string key = add("alice", {service::Right::Launch});
   HttpHead by_api_key = head();
   by_api_key.credentials.api_keys = {key};
   EXPECT_EQ(status(by_api_key), 200u);
   by_api_key.credentials.api_keys = {key, key};
   EXPECT_EQ(status(by_api_key), 401u);
+  HttpHead by_google_key = head();
+  by_google_key.credentials.google_keys = {key};
+  EXPECT_EQ(status(by_google_key), 200u);
+  by_google_key.credentials.google_keys = {key, key};
+  EXPECT_EQ(status(by_google_key), 401u);
   HttpHead by_subprotocol = upgrade();
   by_subprotocol.subprotocols = {"quire.1", "quire.key." + key};
   EXPECT_EQ(status(by_subprotocol), 101u);
@@ -294,6 +299,16 @@ TEST_F(KeyedRouter, TwoCredentialsThatDifferAreNone) {
   for (const char* other : {"", "Basic xyz", "Bearer ", "Bearer"}) {
     both.credentials.authorizations = {other};
     EXPECT_EQ(status(both), 401u) << other;
+  }
+  for (const std::string& other : {bobs, std::string()}) {
+    HttpHead google = head();
+    google.credentials.google_keys = {alices};
+    EXPECT_EQ(status(google), 200u);
+    google.credentials.api_keys = {other};
+    EXPECT_EQ(status(google), 401u) << other;
+    google = with_bearer(head(), alices);
+    google.credentials.google_keys = {other};
+    EXPECT_EQ(status(google), 401u) << other;
   }
   HttpHead socket = with_bearer(upgrade(), alices);
   socket.subprotocols = {"quire.1", "quire.key." + alices};
@@ -333,11 +348,52 @@ TEST_F(KeyedRouter, ARefusalHasTheFormOfThePathAndNoKey) {
   EXPECT_EQ(anthropic["type"], "error");
   EXPECT_EQ(anthropic["error"]["type"], "authentication_error");
   EXPECT_EQ(anthropic["request_id"], "req_1");
+  for (const char* path : {"/v1beta/models/a:generateContent", "/v1beta/models?pageSize=1",
+                           "/v1/models/a:streamGenerateContent?alt=sse"}) {
+    EXPECT_EQ(body(path, unknown)["error"]["code"], 401) << path;
+    EXPECT_EQ(body(path, unknown)["error"]["status"], "UNAUTHENTICATED") << path;
+  }
+  const nlohmann::json gemini = body("/v1beta/models/a:countTokens", unknown);
   const nlohmann::json own = body("/v1messages", unknown);
   EXPECT_EQ(own["error"]["code"], "permission-denied");
-  for (const nlohmann::json& each : {open_ai, anthropic, own}) {
+  for (const nlohmann::json& each : {open_ai, anthropic, gemini, own}) {
     EXPECT_EQ(each.dump().find(unknown), std::string::npos);
   }
+}
+
+// Proxies and logs keep the target of a request.
+TEST_F(KeyedRouter, AKeyInAQueryOfGeminiIsRefusedBeforeAllElseAndNamedNowhere) {
+  const std::string key = add("alice", {service::Right::Launch});
+  for (const char* path : {"/v1beta/models/a:generateContent", "/v1beta/models", "/v1beta/nothing",
+                           "/v1/models/a:countTokens"}) {
+    for (const char* query : {"?key=", "?alt=sse&key=", "?k%65y=", "?%6Bey=", "?access_token="}) {
+      for (const HttpHead& asked : {head("localhost", path + (query + key)),
+                                    with_bearer(head("localhost", path + (query + key)), key)}) {
+        const Route route = decide(asked);
+        const auto& answer = std::get<HttpAnswer>(route);
+        EXPECT_EQ(answer.status, 400u) << asked.target;
+        EXPECT_NE(answer.body.find("x-goog-api-key"), std::string::npos) << answer.body;
+        EXPECT_EQ(answer.body.find(key), std::string::npos) << answer.body;
+        EXPECT_EQ(nlohmann::json::parse(answer.body)["error"]["status"], "INVALID_ARGUMENT");
+      }
+    }
+    EXPECT_EQ(status(head("localhost", std::string(path) + "?keys=1&monkey=2&alt=key")), 401u);
+  }
+  EXPECT_EQ(status(with_bearer(head("localhost", "/?key=" + key), key)), 200u);
+}
+
+TEST_F(KeyedRouter, WhatIsNotThereIsSaidInTheFormOfThePathWithoutTheQuery) {
+  const std::string key = add("alice", {service::Right::Launch});
+  const auto error = [&](const char* path) {
+    const Route route = decide(with_bearer(head("localhost", path), key));
+    const auto& answer = std::get<HttpAnswer>(route);
+    EXPECT_EQ(answer.status, 404u);
+    EXPECT_EQ(answer.body.find("secret"), std::string::npos) << answer.body;
+    return nlohmann::json::parse(answer.body)["error"];
+  };
+  EXPECT_EQ(error("/v1beta/files?x=secret")["status"], "NOT_FOUND");
+  EXPECT_EQ(error("/v1/nothing?x=secret")["type"], "invalid_request_error");
+  EXPECT_EQ(error("/nothing?key=secret")["code"], "not-found");
 }
 
 TEST_F(KeyedRouter, AnEndpointNeedsTheRightToLaunch) {

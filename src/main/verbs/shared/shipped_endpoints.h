@@ -1,7 +1,7 @@
 #pragma once
-// The endpoints that `quire serve` has without being asked: the interfaces of OpenAI and Anthropic,
-// and tokens. Their programs are built from inferlets/endpoints/. They are beside the program that
-// runs: ../share/quire/inferlets of an installed one, inferlets/ of a build.
+// The endpoints that `quire serve` has without being asked: the interfaces of OpenAI, Anthropic and
+// Gemini, and tokens. Their programs are built from inferlets/endpoints/. They are beside the
+// program that runs: ../share/quire/inferlets of an installed one, inferlets/ of a build.
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +30,11 @@ inline constexpr ShippedEndpoint kShippedEndpoints[] = {
     {"DELETE /v1/responses/*=openai_responses"},
     {"POST /v1/messages=anthropic_messages", true, true, true},
     {"POST /v1/messages/count_tokens=anthropic_count_tokens"},
+    {"GET /v1beta/models=gemini_models"},
+    {"GET /v1beta/models/*=gemini_models"},
+    {"POST /v1beta/models/*=gemini_generate", true, true, true},
+    {"POST /v1beta/tunedModels/*=gemini_generate", true, true, true},
+    {"POST /v1/models/*=gemini_generate", true, true, true},
     {"POST /tokenize=token_endpoints"},
     {"POST /detokenize=token_endpoints"},
     {"POST /apply-template=token_endpoints"},
@@ -40,8 +45,8 @@ inline constexpr ShippedEndpoint kShippedEndpoints[] = {
 std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own,
                                                     const cli::EndpointBehavior& behavior = {});
 
-// The folder that has the programs, for `executable`. NotFound names the places that were looked at,
-// and what to do.
+// The folder that has the programs, for `executable`. NotFound names the places that were looked
+// at, and what to do.
 Result<std::string> find_shipped_programs(const std::string& executable);
 
 // The module of the program `name` in that folder, for the program that runs; nothing if it is not

@@ -44,17 +44,17 @@ TEST(ShippedEndpoints, OneOfTheUserTakesThePlaceOfItsPathAndMethodAlone) {
 }
 
 TEST(ShippedEndpoints, ThoseForConversationsRepairPromptsIfTheyAreTo) {
-  EXPECT_EQ(argument_count({.repairs_prompts = true}), 3u);
+  EXPECT_EQ(argument_count({.repairs_prompts = true}), 6u);
   EXPECT_EQ(argument_count({}), 0u);
 }
 
 TEST(ShippedEndpoints, ThoseWhoseAnswersAModelWritesDraftThemUnlessTheyAreNotTo) {
-  EXPECT_EQ(argument_count({.has_drafts = false}), 4u);
+  EXPECT_EQ(argument_count({.has_drafts = false}), 7u);
 }
 
 TEST(ShippedEndpoints, ThoseWhoseAnswersAModelWritesKnowHowOftenToPing) {
-  EXPECT_EQ(argument_count({.pads_json = true}), 5u);
-  EXPECT_EQ(argument_count({.ping_seconds = 0.25}), 10u);
+  EXPECT_EQ(argument_count({.pads_json = true}), 8u);
+  EXPECT_EQ(argument_count({.ping_seconds = 0.25}), 16u);
   for (const server::EndpointRule& each : shipped_endpoints({}, {.ping_seconds = 0.25})) {
     if (each.path != "/v1/completions") continue;
     const std::vector<std::string> expected = {"--ping-seconds", "0.250000"};
