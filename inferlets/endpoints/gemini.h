@@ -55,7 +55,6 @@ class Chunks {
 
   void set_events(bool are_events) { are_events_ = are_events; }
   Result<void> begin() {
-    if (response_.begun()) return {};
     if (are_events_) {
       TRY(response_.events());
       return {};

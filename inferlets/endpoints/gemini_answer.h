@@ -140,9 +140,7 @@ class Candidate : public AnswerSink {
     return last;
   }
 
-  Task<> begin(const Usage&) override {
-    if (chunks_ != nullptr) co_await chunks_->begin();
-  }
+  Task<> begin(const Usage&) override { co_return; }
   Task<> text(std::string more, const Piece* token) override {
     co_await end_call(false);
     Logprobs logprobs;

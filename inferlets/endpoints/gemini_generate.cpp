@@ -92,6 +92,8 @@ Task<> generate(serve::Request http, serve::Response response, Chunks& chunks, M
   const auto token_count_max = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(request.token_count_max.value_or(turn.room()), turn.room()));
   const Identity identity = co_await Identity::make(model);
+  // Before the prompt is computed: gemini-cli waits for a status for 60 s, and not longer.
+  if (streams) co_await chunks.begin();
   if (request.candidate_count > 1) co_await turn.compute();
   std::vector<std::unique_ptr<Candidate>> candidates;
   std::vector<Task<ChatAnswer>> tasks;

@@ -288,12 +288,14 @@ class RoutesTest(unittest.TestCase):
 
     def test_a_refusal_has_the_form_of_the_interface(self):
         for path in BODIES:
-            status, body = self.routes.ask("POST", path, WRONG, BODIES[path])
+            status, body = self.routes.ask("POST", self.routes.meant("POST", path), WRONG, BODIES[path])
             answer = json.loads(body)
             self.assertEqual(status, 401)
             self.assertNotIn(WRONG, body.decode())
             if path.startswith("/v1/messages"):
                 self.assertEqual((answer["type"], answer["error"]["type"]), ("error", "authentication_error"))
+            elif BODIES[path] is GEMINI:
+                self.assertEqual((answer["error"]["code"], answer["error"]["status"]), (401, "UNAUTHENTICATED"))
             else:
                 self.assertEqual(answer["error"]["code"], "invalid_api_key")
 

@@ -1,6 +1,8 @@
 """/v1beta/models/NAME:generateContent, :streamGenerateContent and :countTokens, and the models at /v1beta/models."""
+import http.client
 import json
 import pathlib
+import time
 
 import harness
 from harness import ADD
@@ -462,6 +464,19 @@ class GeminiTurnsTest(GeminiBase):
                                           toolConfig=mode("VALIDATED")), "broken")
         part, = self.parts(response)
         self.assertIn(part["functionCall"]["args"]["a"], range(100))
+
+    def test_the_head_of_a_stream_comes_before_its_prompt_is_computed(self):
+        for query, text in (("?alt=sse", "A long prompt. "), ("", "Another prompt. ")):
+            body = json.dumps(self.request([{"parts": [{"text": text * 450}]}], self.THINKS))
+            connection = http.client.HTTPConnection(self.address, timeout=harness.TIMEOUT_SECONDS)
+            self.addCleanup(connection.close)
+            begin = time.monotonic()
+            connection.request("POST", self.path("streamGenerateContent", "caller", query), body)
+            response = connection.getresponse()
+            self.assertEqual(response.status, 200)
+            head = time.monotonic() - begin
+            response.read(1)
+            self.assertLess(head, 0.5 * (time.monotonic() - begin))
 
     def test_pages_of_the_list_follow_each_other(self):
         first = self.ask_of("GET", "/v1beta/models?pageSize=1").json

@@ -305,8 +305,12 @@ std::string plain_name(std::string_view text) {
 
 std::optional<HttpAnswer> HttpRouter::check_query(const HttpHead& head) {
   constexpr std::string_view kKeyNames[] = {"key", "access_token", "oauth_token"};
-  if (interface_at(head.target) != Interface::Gemini) return std::nullopt;
-  std::string_view rest = std::string_view(head.target).substr(path_of(head).size());
+  const std::string_view path = path_of(head);
+  // Gemini's clients ask for models where OpenAI's do, too.
+  const bool is_of_gemini = interface_at(head.target) == Interface::Gemini ||
+                            path == "/v1/models" || path.starts_with("/v1/models/");
+  if (!is_of_gemini) return std::nullopt;
+  std::string_view rest = std::string_view(head.target).substr(path.size());
   while (!rest.empty()) {
     rest.remove_prefix(1);  // ? or &.
     const std::string_view part = rest.substr(0, rest.find('&'));
@@ -314,8 +318,7 @@ std::optional<HttpAnswer> HttpRouter::check_query(const HttpHead& head) {
     const std::string name = plain_name(part.substr(0, part.find('=')));
     if (std::find(std::begin(kKeyNames), std::end(kKeyNames), name) == std::end(kKeyNames))
       continue;
-    return refusal_for({std::string(path_of(head)), head.request_id}, 400,
-                       ErrorCode::InvalidArgument,
+    return refusal_for({std::string(path), head.request_id}, 400, ErrorCode::InvalidArgument,
                        name +
                            ": this server takes no key in the query, where proxies and logs "
                            "keep it: send it as the header x-goog-api-key: KEY");

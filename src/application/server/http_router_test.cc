@@ -365,7 +365,7 @@ TEST_F(KeyedRouter, ARefusalHasTheFormOfThePathAndNoKey) {
 TEST_F(KeyedRouter, AKeyInAQueryOfGeminiIsRefusedBeforeAllElseAndNamedNowhere) {
   const std::string key = add("alice", {service::Right::Launch});
   for (const char* path : {"/v1beta/models/a:generateContent", "/v1beta/models", "/v1beta/nothing",
-                           "/v1/models/a:countTokens"}) {
+                           "/v1/models/a:countTokens", "/v1/models"}) {
     for (const char* query : {"?key=", "?alt=sse&key=", "?k%65y=", "?%6Bey=", "?access_token="}) {
       for (const HttpHead& asked : {head("localhost", path + (query + key)),
                                     with_bearer(head("localhost", path + (query + key)), key)}) {
@@ -374,7 +374,10 @@ TEST_F(KeyedRouter, AKeyInAQueryOfGeminiIsRefusedBeforeAllElseAndNamedNowhere) {
         EXPECT_EQ(answer.status, 400u) << asked.target;
         EXPECT_NE(answer.body.find("x-goog-api-key"), std::string::npos) << answer.body;
         EXPECT_EQ(answer.body.find(key), std::string::npos) << answer.body;
-        EXPECT_EQ(nlohmann::json::parse(answer.body)["error"]["status"], "INVALID_ARGUMENT");
+        const nlohmann::json error = nlohmann::json::parse(answer.body)["error"];
+        const bool is_shared = asked.target.starts_with("/v1/models?");
+        EXPECT_EQ(error[is_shared ? "type" : "status"],
+                  is_shared ? "invalid_request_error" : "INVALID_ARGUMENT");
       }
     }
     EXPECT_EQ(status(head("localhost", std::string(path) + "?keys=1&monkey=2&alt=key")), 401u);
