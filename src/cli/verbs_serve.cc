@@ -231,13 +231,6 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
        "Let the endpoints for conversations move some lines of the system prompt to its end: those "
        "in which a number, a time, an id or a path changes from turn to turn. The cache then finds "
        "what follows them; needs a store"},
-      {"--ping-seconds", "SECONDS", &behavior.ping_seconds,
-       "Interval of the pings in a stream without events, of the endpoints whose answers a model "
-       "writes. They keep clients and proxies from giving up; 0: send none",
-       real_within(0.0, 3600.0)},
-      {"--pad-json", "", &behavior.pads_json,
-       "Let an answer that is not a stream begin with a space in each of these intervals. Its "
-       "status is then 200 before the answer is known, and an error comes as the body"},
       {"--explain-misses", "", &state.tells_misses,
        "Report to programs why their tokens were not found in the cache, from pages of their own "
        "tenant alone; the endpoints of quire put it into the usage"},
@@ -246,6 +239,19 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
       {"--allow-origin", "ORIGIN", &options.allowed.origins,
        "Let web pages of that origin use the endpoints (CORS), as https://example.com; * for all. "
        "May be given again"},
+  };
+}
+
+// How clients of endpoints wait.
+std::vector<Flag> waiting_rows(EndpointBehavior& behavior) {
+  return {
+      {"--ping-seconds", "SECONDS", &behavior.ping_seconds,
+       "Interval of the pings in a stream without events, of the endpoints whose answers a model "
+       "writes. They keep clients and proxies from giving up; 0: send none",
+       real_within(0.0, 3600.0)},
+      {"--pad-json", "", &behavior.pads_json,
+       "Let an answer that is not a stream begin with a space in each of these intervals. Its "
+       "status is then 200 before the answer is known, and an error comes as the body"},
   };
 }
 
@@ -385,6 +391,7 @@ Verb add_serve_flags(CLI::App* verb) {
           "$XDG_CONFIG_HOME/quire/quire.toml (~/.config), if it is there (docs/operate/README.md)"},
       json(options.output),
   });
+  rows->add(waiting_rows(options.endpoint_behavior), Part::Limits);
   rows->add(sharing_rows(options), Part::Limits);
   rows->add(compiling_rows(options), Part::Limits);
   rows->add(state->instance.limits(
