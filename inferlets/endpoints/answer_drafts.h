@@ -106,22 +106,21 @@ class PredictedTokens {
   PredictionCounts counts_of(std::span<const std::uint32_t> answer) const {
     TokenIndex index;
     for (const std::uint32_t each : all_) index.append(each);
-    std::size_t accepted = 0;
-    std::size_t counted = 0;  // Tokens of the answer.
-    std::uint64_t place = 0;  // In the prediction: where the answer goes on.
+    std::vector<bool> is_in_answer(all_.size());
+    std::size_t place = 0;  // In the prediction: where the answer goes on.
     for (std::size_t i = 0; i < answer.size(); ++i) {
       std::size_t length = 1;
       if (place >= all_.size() || all_[place] != answer[i]) {
         const TokenIndex::Match match = index.find(answer.first(i + 1));
         if (match.length == 0) continue;
-        length = std::min<std::size_t>(match.length, i + 1 - counted);
-        place = match.end - 1;
+        length = match.length;
+        place = static_cast<std::size_t>(match.end) - 1;
       }
       ++place;
-      accepted += length;
-      counted = i + 1;
+      std::fill_n(is_in_answer.begin() + static_cast<std::ptrdiff_t>(place - length), length, true);
     }
-    accepted = std::min(accepted, all_.size());
+    const auto accepted =
+        static_cast<std::size_t>(std::count(is_in_answer.begin(), is_in_answer.end(), true));
     return {.accepted = accepted, .rejected = all_.size() - accepted};
   }
 

@@ -232,6 +232,20 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
        "Let the endpoints for conversations move some lines of the system prompt to its end: those "
        "in which a number, a time, an id or a path changes from turn to turn. The cache then finds "
        "what follows them; needs a store"},
+      {"--explain-misses", "", &state.tells_misses,
+       "Report to programs why their tokens were not found in the cache, from pages of their own "
+       "tenant alone; the endpoints of quire put it into the usage"},
+      {"--show-errors", "", &behavior.shows_errors,
+       "Let clients read the errors in which endpoints end, for development"},
+      {"--allow-origin", "ORIGIN", &options.allowed.origins,
+       "Let web pages of that origin use the endpoints (CORS), as https://example.com; * for all. "
+       "May be given again"},
+  };
+}
+
+// How the answers of endpoints come.
+std::vector<Flag> answer_rows(EndpointBehavior& behavior) {
+  return {
       {"--ping-seconds", "SECONDS", &behavior.ping_seconds,
        "Interval of the pings in a stream without events, of the endpoints whose answers a model "
        "writes. They keep clients and proxies from giving up; 0: send none",
@@ -242,14 +256,6 @@ std::vector<Flag> endpoint_rows(ServeState& state) {
       {"--no-drafts", "", [&behavior] { behavior.has_drafts = false; },
        "Let the endpoints of quire guess no tokens of an answer from its prompt. Such drafts speed "
        "up an answer that repeats parts of the prompt. They never change its text"},
-      {"--explain-misses", "", &state.tells_misses,
-       "Report to programs why their tokens were not found in the cache, from pages of their own "
-       "tenant alone; the endpoints of quire put it into the usage"},
-      {"--show-errors", "", &behavior.shows_errors,
-       "Let clients read the errors in which endpoints end, for development"},
-      {"--allow-origin", "ORIGIN", &options.allowed.origins,
-       "Let web pages of that origin use the endpoints (CORS), as https://example.com; * for all. "
-       "May be given again"},
   };
 }
 
@@ -389,6 +395,7 @@ Verb add_serve_flags(CLI::App* verb) {
           "$XDG_CONFIG_HOME/quire/quire.toml (~/.config), if it is there (docs/operate/README.md)"},
       json(options.output),
   });
+  rows->add(answer_rows(options.endpoint_behavior), Part::Limits);
   rows->add(sharing_rows(options), Part::Limits);
   rows->add(compiling_rows(options), Part::Limits);
   rows->add(state->instance.limits(

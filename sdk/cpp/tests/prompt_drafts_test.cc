@@ -124,15 +124,15 @@ TEST(DraftGateTest, PausesAfterTwoMissesLongerEachTimeUnlessTheMatchIsLong) {
   DraftGate gate;
   for (std::uint32_t pause = DraftGate::kPauseMin; pause < 2000; pause *= 2) {
     for (int i = 0; i < 2; ++i) {
-      EXPECT_EQ(gate.count_for(8), DraftGate::kCountMin);
+      EXPECT_EQ(gate.count_for(7), DraftGate::kCountMin);
       gate.note({.computed = 4, .accepted = 0});
     }
     const std::uint32_t limited = std::min(pause, DraftGate::kPauseMax);
-    for (std::uint32_t i = 0; i < limited; ++i) ASSERT_EQ(gate.count_for(8), 0u) << i;
+    for (std::uint32_t i = 0; i < limited; ++i) ASSERT_EQ(gate.count_for(7), 0u) << i;
   }
   gate.note({.computed = 4, .accepted = 0});
   gate.note({.computed = 4, .accepted = 0});
-  EXPECT_EQ(gate.count_for(8), 0u);
+  EXPECT_EQ(gate.count_for(7), 0u);
   EXPECT_EQ(gate.count_for(DraftGate::kMatchMinInPause), DraftGate::kCountMin);
   gate.note({.computed = 4, .accepted = 4});
   EXPECT_EQ(gate.count_for(3), 2 * DraftGate::kCountMin);

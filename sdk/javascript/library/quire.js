@@ -8,11 +8,9 @@ import { TextEncoder } from "quire:library/encoding.js";
 export const {
   Context, Generator, Model, Grammar, Tools, session, messages, runtime, Child, Exchange,
   IncomingFile, Subscription, Request, Response, EventStream, Queue, KvPages, Embeds, Matcher, Drawer,
-  PromptDrafts, lowLevel,
+  PromptDrafts, draftsFrom, lowLevel,
 } = native;
 export { QuireError, sleep };
-
-export const draftsFrom = (context) => PromptDrafts.of(context);
 
 const { apply } = Reflect;
 const { defineProperty, freeze } = Object;

@@ -20,8 +20,8 @@ inline Object<PromptDrafts> drafts_predict(Object<PromptDrafts> self,
 
 inline void define_drafts(JSContext* js, JSValueConst space) {
   define_class<PromptDrafts>(js, space, "PromptDrafts",
-                             {function<"PromptDrafts.of", calls::drafts_from_context>(),
-                              method<"PromptDrafts.predict", calls::drafts_predict>()});
+                             {method<"PromptDrafts.predict", calls::drafts_predict>()});
+  define_members(js, space, space, {function<"draftsFrom", calls::drafts_from_context>()});
 }
 
 }  // namespace quire::javascript

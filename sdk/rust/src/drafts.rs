@@ -166,7 +166,7 @@ struct DraftGate {
 impl DraftGate {
     const MATCH_MIN: usize = 4; // Tokens of a match,
     const MATCH_MIN_AFTER_HIT: usize = 3; // after a guess that was right,
-    const MATCH_MIN_IN_PAUSE: usize = 12; // and one that ends a pause.
+    const MATCH_MIN_IN_PAUSE: usize = 8; // and one that ends a pause.
     const COUNT_MIN: u32 = 4; // Drafts.
     const COUNT_MAX: u32 = 32;
     const MISS_COUNT_MAX: u32 = 2;

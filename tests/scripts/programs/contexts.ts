@@ -1,5 +1,5 @@
 // Each call of the classes Context, Generator, Model, Grammar and Tools, rightly and wrongly.
-import { Context, Generator, Grammar, Model, Tools, session } from "quire";
+import { Context, Generator, Grammar, Model, PromptDrafts, Tools, draftsFrom, session } from "quire";
 import { equal, fails, holds } from "./check.ts";
 
 const wrong = (value: unknown) => value as any;
@@ -117,6 +117,11 @@ async function generating() {
   holds(reshaped.tokens[0] !== answer.tokens[0], "another token is the most probable");
   const drafted = await again({ draft: (given: Context) => answer.tokens.slice(given.tokenCount - start, given.tokenCount - start + 3) });
   equal(drafted, answer);
+  const drafts = draftsFrom(context).predict(answer.tokens);
+  for (let i = 0; i < 2; ++i) equal(await again({ draft: drafts }), answer);
+  holds(drafts instanceof PromptDrafts, "drafts are of their class");
+  await fails(() => draftsFrom(wrong({})), "TypeError: draftsFrom: argument 1 must be Context");
+  await fails(() => again({ draft: wrong({}) }), "TypeError: the option draft must be");
   const thrown = new RangeError("not this one");
   await again({ onToken: () => { throw thrown; } }).then(
     () => { throw new Error("it went on"); },

@@ -33,7 +33,7 @@ class DraftGate {
  public:
   static constexpr std::uint32_t kMatchMin = 4;          // Tokens of a match,
   static constexpr std::uint32_t kMatchMinAfterHit = 3;  // after a guess that was right,
-  static constexpr std::uint32_t kMatchMinInPause = 12;  // and one that ends a pause.
+  static constexpr std::uint32_t kMatchMinInPause = 8;   // and one that ends a pause.
   static constexpr std::uint32_t kCountMin = 4;          // Drafts.
   static constexpr std::uint32_t kCountMax = 32;
   static constexpr std::uint32_t kMissCountMax = 2;
