@@ -36,6 +36,9 @@ class DrawnCallsTest(harness.EndpointTest):
                 for name, (call, begin, end) in FORMS.items()]
         text = [["I write ", "it.\n", *turns(*FORMS["fence"][1:])[0]], ["Good."]]
         text[0].append("\nThat is all.")
+        again = ['```json\n {"name": "write", ', '"arguments":  {"path": "', *(word.upper() for word in WORDS), 'end"', ' }}\n```']
+        twice = [turns(*FORMS["fence"][1:])[0], again, ["Both are ", "written."]]
+        made.append(parrot(folder / "twice", twice, template=TOOL_TEMPLATE.replace("CALL", FORMS["fence"][0])))
         return [*made, parrot(folder / "text", text, template=TOOL_TEMPLATE.replace("CALL", FORMS["fence"][0]))]
 
     SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -49,7 +52,7 @@ class DrawnCallsTest(harness.EndpointTest):
         message, usage = answer["choices"][0]["message"], answer["usage"]
         if message.get("tool_calls"):
             function = message["tool_calls"][0]["function"]
-            self.assertEqual(json.loads(function["arguments"]), {"path": PATH})
+            self.assertEqual(json.loads(function["arguments"])["path"].lower(), PATH)
             function["arguments"] = edit or function["arguments"]
             given = [*given, message, {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "done"}]
         return (usage["prompt_tokens"], usage["prompt_tokens_details"]["cached_tokens"], usage["completion_tokens"]), given
@@ -88,6 +91,15 @@ class DrawnCallsTest(harness.EndpointTest):
                 with self.subTest(ask=ask.__name__, model=model):
                     _, all_tokens, found = self.two_turns(ask, model, f"Write for {ask.__name__}.")
                     self.assertGreaterEqual(found, all_tokens - 1 - PAGE)
+
+    def test_a_conversation_finds_the_calls_of_all_its_turns(self):
+        for ask in (type(self).chat, type(self).responses, type(self).messages):
+            given, all_tokens = [{"role": "user", "content": f"Write twice for {ask.__name__}."}], 0
+            for turn in range(3):
+                with self.subTest(ask=ask.__name__, turn=turn):
+                    (prompt, found, drawn), given = ask(self, "twice", given)
+                    self.assertGreaterEqual(found, all_tokens - 1 - PAGE)
+                    all_tokens = prompt + drawn
 
     def test_a_call_that_the_client_changed_is_written_as_the_template_does(self):
         for ask in (type(self).chat, type(self).responses, type(self).messages):

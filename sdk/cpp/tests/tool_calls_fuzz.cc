@@ -1,6 +1,7 @@
 // Arbitrary bytes where the answer of a model is expected: they are taken apart, and what is shown
-// while they grow is the beginning of their text; never a crash. What a stream gives does not depend
-// on where the answer is cut. The first byte says which form the calls have, the second where it is.
+// while they grow is the beginning of their text; never a crash. What a stream gives does not
+// depend on where the answer is cut. The first byte says which form the calls have, the second
+// where it is cut.
 //
 // The SDK's namespace has another name here, because what replays seeds uses the host's own Result,
 // whose names are the same.
