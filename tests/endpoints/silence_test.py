@@ -13,8 +13,8 @@ from parrot import parrot
 
 INTERVAL = 0.2
 SILENCE_MAX = 6 * INTERVAL  # Of a machine that does other things too.
-PROMPT = 4000  # Tokens, which take seconds.
-SMALL_POOL = 512 * 16  # Tokens.
+PROMPT = 3000  # Tokens, which take seconds.
+SMALL_POOL = 256 * 16  # Tokens.
 WORDS = [f"w{number} " for number in range(400)]
 HELD = ['{"a": "', *(f"h{number} " for number in range(400)), '"}']
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
