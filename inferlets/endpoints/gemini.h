@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "live_options.h"
 #include "members.h"
 
 namespace endpoints::gemini {
@@ -54,41 +55,39 @@ class Chunks {
   explicit Chunks(serve::Response response) : response_(std::move(response)) {}
 
   void set_events(bool are_events) { are_events_ = are_events; }
-  Result<void> begin() {
-    if (are_events_) {
-      TRY(response_.events());
-      return {};
-    }
-    return response_.begin(200,
-                           {{"content-type", "application/json"}, {"cache-control", "no-store"}});
+  // Begins a stream for a request that is good. Google's clients fail at a comment in a stream of
+  // events (": ping"), and skip an empty line in both forms of a stream.
+  Task<> open(LiveOptions options) {
+    serve::Headers headers;
+    headers.push_back({"content-type", are_events_ ? "text/event-stream" : "application/json"});
+    headers.push_back({"cache-control", "no-store"});
+    serve::KeepAlive keep_alive{
+        .interval = options.interval(), .filler = "\n", .begin_after = kRefusalTime};
+    live_ = co_await serve::LiveResponse::open(response_, {.headers = std::move(headers)},
+                                               std::move(keep_alive));
   }
-  Task<> send(std::string json) {
-    const bool is_first = !std::exchange(has_any_, true);  // Candidates send beside each other.
-    if (are_events_) return write("data: " + std::move(json) + "\n\n");
-    return write((is_first ? "[" : ",\n") + std::move(json));
-  }
-  // Keeps a silent connection. Google's clients fail at a comment in a stream of events (":
-  // ping"), and skip white space in both forms of a stream.
-  Task<> keep_alive() { return write("\n"); }
+  Task<> send(std::string json) { return live_->write(chunk(std::move(json))); }
   Task<> finish() {
-    if (!are_events_) co_await write(has_any_ ? "]\n" : "[]\n");
-    co_await response_.finish();
+    if (!are_events_) co_await live_->write(has_any_ ? "]\n" : "[]\n");
+    co_await live_->finish();
   }
-  // `json` is an error, the last chunk. The caller ends the response.
-  Task<> send_error(std::string json) {
-    co_await send(std::move(json));
-    if (!are_events_) co_await write("]\n");
+  // Ends a stream before its time: no empty line follows. Returns the text of a last chunk, which is
+  // `json` itself if the request wants no stream.
+  std::string stop(std::string json) {
+    if (!live_) return json;
+    live_->stop();
+    return chunk(std::move(json)) + (are_events_ ? "" : "]\n");
   }
 
  private:
-  Task<> write(std::string text) {
-    const std::string_view all = text;
-    for (std::size_t at = 0; at < all.size(); at += serve::kPartBytesMax) {
-      co_await response_.write(all.substr(at, serve::kPartBytesMax));
-    }
+  std::string chunk(std::string json) {
+    const bool is_first = !std::exchange(has_any_, true);  // Candidates send beside each other.
+    if (are_events_) return "data: " + std::move(json) + "\n\n";
+    return (is_first ? "[" : ",\n") + std::move(json);
   }
 
   serve::Response response_;
+  std::optional<serve::LiveResponse> live_;  // If the request wants a stream.
   bool are_events_ = false;
   bool has_any_ = false;
 };
@@ -122,10 +121,8 @@ inline Task<> answer(serve::Request request, serve::Response response, Chunks& c
   if (outcome.ok()) co_return;
   const Error error = outcome.error();
   const Error shown = shown_error(error, "the request " + request.id());
-  if (response.begun()) {
-    const Result<void> sent = co_await attempt(chunks.send_error(error_json(shown)));
-    co_await fail(sent.ok() ? error : sent.error());
-  }
+  const std::string last = chunks.stop(error_json(shown));
+  if (response.begun()) co_return co_await end_begun(response, last, last, error);
   if (is_internal(error)) co_await fail(error);
   const std::uint32_t status = row_of(error).status;
   serve::Headers headers;

@@ -79,6 +79,27 @@ std::string response_json(const std::vector<std::unique_ptr<Candidate>>& candida
   return json.end_object().str();
 }
 
+// The answer as JSON: the last chunk of a stream, or all of it if `chunks` is null.
+Task<std::string> generated(ChatTurn& turn, const GenerateRequest& request, Chunks* chunks) {
+  const Model model = request.prompt.model;
+  const Identity identity = co_await Identity::make(model);
+  // The context may end an answer before maxOutputTokens does.
+  const auto token_count_max = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(request.token_count_max.value_or(turn.room()), turn.room()));
+  if (request.candidate_count > 1) co_await turn.compute();
+  std::vector<std::unique_ptr<Candidate>> candidates;
+  std::vector<Task<ChatAnswer>> tasks;
+  for (std::uint32_t i = 0; i < request.candidate_count; ++i) {
+    candidates.push_back(std::make_unique<Candidate>(request, identity, i, chunks));
+    tasks.push_back(answer_of(turn, *candidates.back(), token_count_max, request.has_logprobs));
+  }
+  std::vector<ChatAnswer> answers = co_await gather(std::move(tasks));
+  Usage usage = turn.usage();
+  for (const ChatAnswer& each : answers) usage.answer_count += each.tokens.size();
+  const std::size_t thought_count = co_await count_thoughts(model, std::move(answers));
+  co_return response_json(candidates, identity, usage, thought_count, chunks != nullptr);
+}
+
 Task<> generate(serve::Request http, serve::Response response, Chunks& chunks, Model model,
                 bool streams, ConversationOptions options) {
   const Json body = co_await request_body(http);
@@ -87,28 +108,14 @@ Task<> generate(serve::Request http, serve::Response response, Chunks& chunks, M
   GenerateRequest request = co_await read_request(in, model);
   left_out.tell(response);
   request.prompt.is_repaired = options.repairs_prompts;
+  if (!options.drafts.are_left_out) request.generate.draft = PromptDrafts();
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
-  // The context may end an answer before maxOutputTokens does.
-  const auto token_count_max = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(request.token_count_max.value_or(turn.room()), turn.room()));
-  const Identity identity = co_await Identity::make(model);
-  // Before the prompt is computed: gemini-cli waits for a status for 60 s, and not longer.
-  if (streams) co_await chunks.begin();
-  if (request.candidate_count > 1) co_await turn.compute();
-  std::vector<std::unique_ptr<Candidate>> candidates;
-  std::vector<Task<ChatAnswer>> tasks;
-  for (std::uint32_t i = 0; i < request.candidate_count; ++i) {
-    candidates.push_back(
-        std::make_unique<Candidate>(request, identity, i, streams ? &chunks : nullptr));
-    tasks.push_back(answer_of(turn, *candidates.back(), token_count_max, request.has_logprobs));
+  if (!streams) {
+    co_return co_await respond_whole(response, options.live, generated(turn, request, nullptr));
   }
-  std::vector<ChatAnswer> answers = co_await gather(std::move(tasks));
-  Usage usage = turn.usage();
-  for (const ChatAnswer& each : answers) usage.answer_count += each.tokens.size();
-  const std::size_t thought_count = co_await count_thoughts(model, std::move(answers));
-  const std::string json = response_json(candidates, identity, usage, thought_count, streams);
-  if (!streams) co_return co_await response.json(200, json);
-  co_await chunks.send(json);
+  // Before the prompt is computed: gemini-cli waits for a status for 60 s, and not longer.
+  co_await chunks.open(options.live);
+  co_await chunks.send(co_await generated(turn, request, &chunks));
   co_await chunks.finish();
 }
 

@@ -62,7 +62,7 @@ std::size_t module_bytes_max(const std::string& program) {
   if (program == "agent_codeact") return 900'000;
   const bool is_interface = program.starts_with("openai_") || program.starts_with("anthropic_") ||
                             program.starts_with("gemini_");
-  return is_interface ? 600'000 : 300'000;
+  return is_interface ? 700'000 : 300'000;
 }
 
 TEST(ProgramOptions, EachProgramDeclaresItsOptionsInASmallModule) {

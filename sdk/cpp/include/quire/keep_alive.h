@@ -49,9 +49,7 @@ struct ResponseHead {
   AfterClient after = AfterClient::Stop;
 };
 
-namespace detail {
-
-// One response with its timer.
+// A response of any form, in parts.
 class LiveResponse {
  public:
   static Task<LiveResponse> open(Response response, ResponseHead head, KeepAlive keep_alive) {
@@ -62,7 +60,7 @@ class LiveResponse {
     co_return live;
   }
 
-  // All of the part, in one piece. At most kPartBytesMax.
+  // All of the part, in one piece: no filler and no other part falls within it.
   Task<> write(std::string part) { return write_part(*state_, std::move(part)); }
   Task<> finish() { return finish_response(state_->response, begin(*state_), timer_); }
   // Ends the timer. True: the response has begun.
@@ -92,8 +90,10 @@ class LiveResponse {
   static Task<> write_part(State& state, std::string part) {
     const Turn::Hold hold = co_await state.turn.take();
     co_await begin(state);
-    state.written = runtime::now();
-    co_await state.response.write(part);
+    for (std::size_t at = 0; at < part.size(); at += kPartBytesMax) {
+      state.written = runtime::now();
+      co_await state.response.write(std::string_view(part).substr(at, kPartBytesMax));
+    }
   }
   static Task<> finish_response(Response response, Result<void> begun, Task<>& timer) {
     timer.drop();
@@ -122,8 +122,6 @@ class LiveResponse {
   Task<> timer_;  // Declared after the state, which it uses.
 };
 
-}  // namespace detail
-
 // A response of type text/event-stream.
 class LiveEvents {
  public:
@@ -131,7 +129,7 @@ class LiveEvents {
   static Task<LiveEvents> open(Response response, KeepAlive keep_alive = {}, Headers headers = {},
                                AfterClient after = AfterClient::Stop) {
     detail::add_event_headers(headers);
-    co_return LiveEvents(co_await detail::LiveResponse::open(
+    co_return LiveEvents(co_await LiveResponse::open(
         std::move(response), {.headers = std::move(headers), .after = after},
         std::move(keep_alive)));
   }
@@ -141,9 +139,9 @@ class LiveEvents {
   Task<> finish() { return live_.finish(); }
 
  private:
-  explicit LiveEvents(detail::LiveResponse live) : live_(std::move(live)) {}
+  explicit LiveEvents(LiveResponse live) : live_(std::move(live)) {}
 
-  detail::LiveResponse live_;
+  LiveResponse live_;
 };
 
 // A response of type application/json, whose body may begin with white space.
@@ -151,7 +149,7 @@ class LiveBody {
  public:
   // Until `interval` has passed the client gets nothing, and an error may have its own status.
   static Task<LiveBody> open(Response response, std::chrono::nanoseconds interval = kPingInterval) {
-    co_return LiveBody(co_await detail::LiveResponse::open(
+    co_return LiveBody(co_await LiveResponse::open(
         std::move(response), {.headers = {{"content-type", "application/json"}}},
         {.interval = interval, .filler = " ", .begin_after = interval}));
   }
@@ -160,17 +158,15 @@ class LiveBody {
   Task<> json(std::string text) { return end(live_, std::move(text)); }
 
  private:
-  explicit LiveBody(detail::LiveResponse live) : live_(std::move(live)) {}
+  explicit LiveBody(LiveResponse live) : live_(std::move(live)) {}
 
-  static Task<> end(detail::LiveResponse& live, std::string text) {
+  static Task<> end(LiveResponse& live, std::string text) {
     if (!live.stop()) co_return co_await live.response().json(200, std::move(text));
-    for (std::size_t at = 0; at < text.size(); at += kPartBytesMax) {
-      co_await live.write(text.substr(at, kPartBytesMax));
-    }
+    co_await live.write(std::move(text));
     co_await live.finish();
   }
 
-  detail::LiveResponse live_;
+  LiveResponse live_;
 };
 
 }  // namespace quire::serve
