@@ -52,10 +52,10 @@ FORMS = (chat, completion, responses, messages)
 class Stream:
     """A response as it comes: the moments of its head and of each line, counted from the request."""
 
-    def __init__(self, address, path, body):
+    def __init__(self, address, path, body, stream={"stream": True}):
         self.connection = http.client.HTTPConnection(address, timeout=harness.TIMEOUT_SECONDS)
         self.begun = time.monotonic()
-        self.connection.request("POST", path, json.dumps({**body, "stream": True}), {"content-type": "application/json"})
+        self.connection.request("POST", path, json.dumps({**body, **stream}), {"content-type": "application/json"})
         self.response = self.connection.getresponse()
         self.head_seconds = time.monotonic() - self.begun
         self.lines = []
@@ -144,6 +144,20 @@ class SilenceTest(ParrotTest):
                 self.assertGreater(len(stream.pings), 3)
                 mark = "event: ping" if form is messages else ": ping"
                 self.assertEqual({line for _, line in stream.lines if Stream.is_ping(line)}, {mark})
+
+    def test_streams_of_gemini_have_empty_lines_for_pings(self):
+        said = {"contents": [{"parts": [{"text": text(95)}]}], "generationConfig": {"temperature": 0, "seed": 1}}
+        for number, query in enumerate(("?alt=sse", "")):
+            with self.subTest(query):
+                said["contents"][0]["parts"][0]["text"] = text(95 + number)
+                stream = Stream(self.address, "/v1beta/models/slow:streamGenerateContent" + query, said, stream={}).read()
+                self.assertLess(stream.head_seconds, SILENCE_MAX)
+                self.assertLess(stream.longest_silence, SILENCE_MAX)
+                lines = [line for _, line in stream.lines]
+                self.assertEqual(set(lines[:4]), {""}, "before the prompt is computed")
+                chunks = stream.data if query else json.loads("\n".join(lines))
+                parts = [part.get("text", "") for chunk in chunks for part in chunk["candidates"][0]["content"]["parts"]]
+                self.assertEqual("".join(parts), "Yes it is")
 
     def test_a_request_in_line_behind_others_is_not_silent(self):
         with concurrent.futures.ThreadPoolExecutor(len(FORMS)) as pool:
