@@ -71,8 +71,8 @@ class Chunks {
     if (!are_events_) co_await live_->write(has_any_ ? "]\n" : "[]\n");
     co_await live_->finish();
   }
-  // Ends a stream before its time: no empty line follows. Returns the text of a last chunk, which is
-  // `json` itself if the request wants no stream.
+  // Ends a stream before its time: no empty line follows. Returns the text of a last chunk, which
+  // is `json` itself if the request wants no stream.
   std::string stop(std::string json) {
     if (!live_) return json;
     live_->stop();

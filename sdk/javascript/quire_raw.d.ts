@@ -378,7 +378,10 @@ export interface DrawCalls {
    * are in the context, in the slots that they would have had; the other drafts leave no trace. The
    * matchers hold at every place. Flags as forward-draw; without bit 0 the last token drawn is not
    * queued. If the context or the pool of pages has room for fewer drafts, the last ones are
-   * ignored. `too-large`: more drafts. Result: a record of draws.
+   * ignored. The same happens if so many rows decode in the step that drafts would cost them more
+   * time than they save. A draft that was ignored says nothing about a guess. With flag bit 2 the
+   * record therefore states how many drafts were computed, in bits 8 to 15 of the flags of its first
+   * token. `too-large`: more drafts. Result: a record of draws.
    */
   verify(context: number, rule: number, matchers: NumberList, mask: NumberList, drafts: NumberList, randoms: NumberList, topCount: number, flags: number): number;
   /**

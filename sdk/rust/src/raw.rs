@@ -377,7 +377,10 @@ pub mod draw {
         #[doc = " are in the context, in the slots that they would have had; the other drafts leave no trace. The"]
         #[doc = " matchers hold at every place. Flags as forward-draw; without bit 0 the last token drawn is not"]
         #[doc = " queued. If the context or the pool of pages has room for fewer drafts, the last ones are"]
-        #[doc = " ignored. `too-large`: more drafts. Result: a record of draws."]
+        #[doc = " ignored. The same happens if so many rows decode in the step that drafts would cost them more"]
+        #[doc = " time than they save. A draft that was ignored says nothing about a guess. With flag bit 2 the"]
+        #[doc = " record therefore states how many drafts were computed, in bits 8 to 15 of the flags of its first"]
+        #[doc = " token. `too-large`: more drafts. Result: a record of draws."]
         "verify" verify(context: i32, rule: i32, matchers: *const i32, matchers_count: u32, mask: *const u32, mask_count: u32, drafts: *const u32, drafts_count: u32, randoms: *const f64, randoms_count: u32, top_count: u32, flags: u32) -> i32;
         #[doc = " Runs the loop in the host: forward-draw again and again, until a token of `stop-tokens` was"]
         #[doc = " drawn, `token-count-max` tokens were drawn, or the context is full. In a full context the token"]

@@ -54,7 +54,7 @@ struct ReadProgress {
 inline constexpr std::uint64_t kNotSeen = 0;
 inline constexpr std::uint64_t kNotOrdered = ~std::uint64_t{0};
 
-// What the place of an operation in the order of a batch depends on.
+// The place of an operation in the order of a batch depends on this.
 struct WaitingState {
   std::uint64_t since_ns = kNotSeen;  // It is ready and has got no rows since then.
   // FairShare::overtaking_row_count when BatchOrder first saw it.

@@ -8,9 +8,9 @@
 // end, and then no other goes before it twice, except short prompts.
 //
 // A short prompt goes before a longer one of its priority whose turn it is, the shortest one first
-// (shortest remaining processing time, Schrage 1968). A prompt loses at most a fifth of its own
-// rows in this way, however many short ones come: a prompt that needs more than what is left of
-// that fifth waits for its own turn. A prompt with a deadline neither overtakes nor is overtaken.
+// (shortest remaining processing time, Schrage 1968). However many short ones come, a prompt loses
+// at most a fifth of its own rows in this way. One that needs more than what is left of that fifth
+// waits for its own turn. A prompt with a deadline neither overtakes nor is overtaken.
 //
 // Decoding (a few rows) and prefill are kept apart, because a batch takes all decoding and limits
 // prefill. A tenant's decoding owes its own prefill a third of as many rows. If not even all
