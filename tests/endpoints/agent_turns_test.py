@@ -249,8 +249,9 @@ class AgentTurnsTest(harness.EndpointTest):
     @clients.needs(anthropic, "anthropic")
     def test_the_client_of_anthropic_reads_the_turns(self):
         client = anthropic.Anthropic(base_url=self.url, api_key="none", max_retries=0)
-        members = {key: value for key, value in self.claude("reader", self.ASKED).items() if key != "seed"}
-        with client.beta.messages.stream(**members) as stream:
+        members = self.claude("reader", self.ASKED)
+        beyond = {name: members.pop(name) for name in ("seed", "temperature")}  # Of the client's parameters.
+        with client.beta.messages.stream(**members, extra_body=beyond) as stream:
             kinds = [event.type for event in stream]
             message = stream.get_final_message()
         self.assertIn("thinking", kinds)

@@ -50,6 +50,15 @@ Result<void> Quota::may_compute(Instance& instance, std::uint64_t count) {
   return {};
 }
 
+std::uint64_t Quota::computable_count(const Instance& instance) {
+  const std::uint64_t maximum = instance.limits.token_count_max;
+  return maximum - std::min(maximum, instance.statistics.metered_token_count);
+}
+
+void Quota::note_computed(Instance& instance, std::uint64_t count) {
+  instance.statistics.metered_token_count += count;
+}
+
 std::uint32_t Quota::of(Instance& instance) const {
   const std::uint32_t quota = own(instance);
   const TenantPages& tenant = *instance.tenant_pages;

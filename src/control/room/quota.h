@@ -26,6 +26,10 @@ class Quota {
   Result<void> may_find(Instance& instance, NodeId node) const;
   // Counts tokens that are to be computed; QuotaExceeded where they are too many, and counts none.
   static Result<void> may_compute(Instance& instance, std::uint64_t count);
+  // Tokens that the instance may still compute.
+  static std::uint64_t computable_count(const Instance& instance);
+  // Counts drafts that stand, which were computed before it was known whether they would.
+  static void note_computed(Instance& instance, std::uint64_t count);
   // The most pages that the instance may hold of this replica. Its tenant's limit never keeps it
   // from having back the pages that it gave up to a suspension.
   std::uint32_t of(Instance& instance) const;

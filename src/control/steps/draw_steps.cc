@@ -111,7 +111,10 @@ std::uint32_t DrawSteps::choose_drafts(Operation& operation, std::uint32_t queue
   std::uint64_t room =
       std::min<std::uint64_t>(operation.context->room(), resources().device.row_count_max - 1);
   const bool are_guesses = body_of<ContextDraw>(operation).drafts != nullptr;
-  if (are_guesses) room = std::min<std::uint64_t>(room, guess_count_max);
+  if (are_guesses) {
+    const std::uint64_t left = Quota::computable_count(*operation.instance);
+    room = std::min({room, std::uint64_t{guess_count_max}, left});
+  }
   if (drafts.size() > room) drafts.resize(room);
   const auto count = static_cast<std::uint32_t>(drafts.size());
   const std::uint32_t wanted = operation.context->pages_wanted(queued + count);
@@ -271,6 +274,7 @@ void DrawSteps::complete_draws(Operation& operation, std::uint32_t draft_count) 
   if (drawn.ok() && drawn.value().is_late) return draw_again(operation, draft_count);
   const std::uint32_t standing = drawn.ok() ? drawn.value().standing_count : 0;
   if (draft_count > 0) take_back_drafts(context, draft_count - standing);
+  Quota::note_computed(*operation.instance, standing);
   if (!drawn.ok()) {
     tools_.table.finish(operation, std::move(drawn).take_error());
     return;
