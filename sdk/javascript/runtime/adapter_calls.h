@@ -56,7 +56,7 @@ struct FromJs<AdapterArgument> {
 namespace calls {
 
 inline Task<> context_use(Object<ContextObject> self, AdapterArgument argument) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   co_await self->context.use(std::move(argument.adapters));
 }
 

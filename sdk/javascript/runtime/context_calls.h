@@ -12,7 +12,7 @@ using Self = Object<ContextObject>;
 // A method of the SDK's Context, in its turn: a task waits for the calls before it.
 template <auto kMethod, typename T, typename... A>
 Task<T> call_in_turn(Self self, A... arguments) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   co_return co_await (self->context.*kMethod)(std::move(arguments)...);
 }
 template <auto kMethod>
@@ -81,23 +81,23 @@ inline Result<void> context_add(Self self, MessageArgument message,
 
 inline Task<Value> context_next_distribution(JSContext* js, Self self,
                                              std::optional<std::uint32_t> top_k) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   const Distribution next = co_await self->context.next_distribution(top_k.value_or(0));
   co_return Value(js, to_js(js, next));
 }
 inline Task<Value> context_next_logits(JSContext* js, Self self) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   const std::vector<float> logits = co_await self->context.next_logits();
   co_return Value(js, typed_array(js, logits, JS_TYPED_ARRAY_FLOAT32));
 }
 inline Task<Self> context_fork(Self self) {
   if (self->is_generating) co_return context_object(co_await self->context.fork());
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   co_return context_object(co_await self->context.fork());
 }
 inline Task<ContextCounters> context_splice(Self self, Self source, std::uint32_t begin,
                                             std::uint32_t end) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   co_return co_await self->context.splice(source->context, begin, end);
 }
 inline Result<void> context_hint(Self self, ContextHint hint,
@@ -118,7 +118,7 @@ inline Result<void> context_unconstrain(Self self) {
 }
 inline Task<std::vector<BranchObject>> sampled(Self self, std::uint32_t count,
                                                GenerateArguments arguments) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   if (arguments.source.kind != GrammarSource::Kind::None) {
     arguments.options.grammar =
         co_await compiled(self->context.model(), std::move(arguments.source));

@@ -1,6 +1,6 @@
 #pragma once
-// ContextObject is the C++ object of JavaScript's class Context: the SDK's context, and the turns
-// of the calls that use it.
+// ContextObject is the C++ object of JavaScript's class Context: the SDK's context, and the turn
+// of the call that uses it.
 //
 // Thread   a program has one.
 #include <memory>
@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "bind.h"
-#include "turns.h"
+#include "quire/turn.h"
 
 namespace quire::javascript {
 
 struct ContextObject {
   explicit ContextObject(Context given) : context(std::move(given)) {}
   Context context;
-  Turns turns;
+  Turn turn;                     // A script need not await a call before it makes the next one.
   bool is_generating = false;    // A loop of the host runs: it may be forked meanwhile.
   std::uint32_t call_count = 0;  // Whose promises are not settled.
 };

@@ -75,12 +75,12 @@ inline JSValue context_generate(JSContext* js, Value self, Value options) {
 }
 
 inline Task<Step> generator_next(Generating self) {
-  const Turns::Turn turn = co_await self->context->turns.take();
+  const Turn::Hold hold = co_await self->context->turn.take();
   co_await self->begin();
   co_return Step{co_await self->generator->next()};
 }
 inline Task<> generator_end(Generating self) {
-  const Turns::Turn turn = co_await self->context->turns.take();
+  const Turn::Hold hold = co_await self->context->turn.take();
   if (self->was_given_away || !self->generator) co_return;
   co_await self->generator->end();
 }
@@ -100,7 +100,7 @@ class GeneratingWatch {
 };
 
 inline Task<Generation> generator_collect(Generating self) {
-  const Turns::Turn turn = co_await self->context->turns.take();
+  const Turn::Hold hold = co_await self->context->turn.take();
   co_await self->begin();
   self->was_given_away = true;
   const GeneratingWatch watch(*self->context);
@@ -126,7 +126,7 @@ struct Show {
 };
 
 inline Task<Generation> generator_stream(JSContext* js, Generating self, Function show) {
-  const Turns::Turn turn = co_await self->context->turns.take();
+  const Turn::Hold hold = co_await self->context->turn.take();
   co_await self->begin();
   self->was_given_away = true;
   const GeneratingWatch watch(*self->context);

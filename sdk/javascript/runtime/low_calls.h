@@ -217,21 +217,21 @@ inline Object<Queue> context_queue(Self self) {
   return std::make_shared<Queue>(self->context.queue());
 }
 inline Task<PassObject> context_forward(Self self, std::optional<std::uint32_t> count) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   ContextOutputs outputs = co_await self->context.forward(count.value_or(1));
   const ContextCounters counters = co_await std::move(outputs.passed);
   co_return PassObject{std::make_shared<Embeds>(std::move(outputs.embeds)), counters};
 }
 inline Task<DrawnToken> context_draw(Self self, Object<Drawer> drawer) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   co_return co_await self->context.draw(*drawer);
 }
 inline Task<Draws> context_verify(Self self, Words drafts, Object<Drawer> drawer) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   co_return co_await self->context.verify(std::move(drafts), *drawer);
 }
 inline Task<SharedPagesObject> context_pages(Self self) {
-  const Turns::Turn turn = co_await self->turns.take();
+  const Turn::Hold hold = co_await self->turn.take();
   co_return shared_object(co_await self->context.pages());
 }
 inline Task<Self> context_from_pages(Object<Model> model, Object<Queue> queue, Handles pages,

@@ -92,13 +92,13 @@ inline JSValue to_js(JSContext* js, const ToolAnswer& answer) {
 namespace calls {
 
 inline Task<Object<Tools>> tools_offer(Self context, std::vector<Tool> tools, ToolOptions options) {
-  const Turns::Turn turn = co_await context->turns.take();
+  const Turn::Hold hold = co_await context->turn.take();
   co_return std::make_shared<Tools>(
       co_await Tools::offer(context->context, std::move(tools), std::move(options)));
 }
 inline Task<ToolAnswer> answered(JSContext* js, Object<Tools> self, Self context,
                                  GenerateArguments arguments, std::optional<Function> show) {
-  const Turns::Turn turn = co_await context->turns.take();
+  const Turn::Hold hold = co_await context->turn.take();
   if (!show) co_return co_await self->answer(context->context, arguments.options);
   co_return co_await self->answer(context->context, arguments.options,
                                   Show{&Engine::of(js), std::move(*show)});
@@ -114,7 +114,7 @@ inline JSValue tools_answer(JSContext* js, Object<Tools> self, Self context, Val
 }
 inline Task<> shown_call(Object<Tools> self, Self context, std::string thought, std::string name,
                          std::string arguments, std::string result) {
-  const Turns::Turn turn = co_await context->turns.take();
+  const Turn::Hold hold = co_await context->turn.take();
   co_await self->show(context->context, thought, name, arguments, result);
 }
 inline Task<> tools_show(JSContext* js, Object<Tools> self, Self context, std::string thought,
