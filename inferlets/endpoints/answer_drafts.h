@@ -20,6 +20,10 @@ struct DraftOptions {
   void read(OptionReader& in) {
     in.flag("no-drafts", are_left_out, "Guess no tokens of an answer from its prompt");
   }
+  // Lets `drafts` guess the answer, unless drafts are left out.
+  void add_to(GenerateOptions& options, PromptDrafts drafts = {}) const {
+    if (!are_left_out) options.draft = std::move(drafts);
+  }
 };
 
 // The text that a client expects: {"type": "content", "content": text or parts of text}. Drafts

@@ -260,7 +260,7 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   left_out.tell(response);
   request.prompt.keep = cache_time_of(body);
   request.prompt.is_repaired = options.repairs_prompts;
-  if (!options.drafts.are_left_out) request.generate.draft = PromptDrafts();
+  options.drafts.add_to(request.generate);
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   Head head = co_await Head::make(request.prompt.model);
   // The context may end the answer before max_tokens does; the stop reason says so.

@@ -108,7 +108,7 @@ Task<> generate(serve::Request http, serve::Response response, Chunks& chunks, M
   GenerateRequest request = co_await read_request(in, model);
   left_out.tell(response);
   request.prompt.is_repaired = options.repairs_prompts;
-  if (!options.drafts.are_left_out) request.generate.draft = PromptDrafts();
+  options.drafts.add_to(request.generate);
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   if (!streams) {
     co_return co_await respond_whole(response, options.live, generated(turn, request, nullptr));

@@ -220,7 +220,7 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   request.prompt.is_repaired = options.repairs_prompts;
   const Model model = request.prompt.model;
   const PredictedTokens predicted = co_await PredictedTokens::of(model, request.prediction);
-  if (!options.drafts.are_left_out) request.generate.draft = predicted.drafts();
+  options.drafts.add_to(request.generate, predicted.drafts());
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   const std::uint32_t token_count_max =
       co_await answer_room(model, turn.usage().prompt_count, turn.room(), request.token_count_max,

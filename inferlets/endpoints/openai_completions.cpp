@@ -242,7 +242,7 @@ class Completion {
   }
 
   Task<Answer> answer(Context context, GenerateOptions options, Answer out, std::uint32_t index) {
-    if (!options_.drafts.are_left_out) options.draft = PromptDrafts();
+    options_.drafts.add_to(options);
     if (out.is_computed) co_await begin_answer(out, context, index);
     if (options.max_tokens == 0) {
       out.finish_reason = "length";

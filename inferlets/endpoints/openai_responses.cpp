@@ -337,7 +337,7 @@ Task<> create(serve::Request http, serve::Response response, Options options) {
   const Json body = co_await request_body(http);
   ResponsesRequest request = co_await read_request(body, responses, response);
   request.prompt.is_repaired = options.conversation.repairs_prompts;
-  if (!options.conversation.drafts.are_left_out) request.generate.draft = PromptDrafts();
+  options.conversation.drafts.add_to(request.generate);
   const bool is_stored = co_await is_kept(responses, request);
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   const std::uint32_t token_count_max =
