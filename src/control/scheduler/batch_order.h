@@ -85,6 +85,7 @@ class BatchOrder {
   static constexpr std::size_t kPriorityCount = kOverdueLevel;
   using Overtaken = std::array<const Candidate*, kPriorityCount>;
   Overtaken mark_overtaking(std::span<Candidate> prompts) const;
+  void sort_overtaking(std::span<Candidate> prompts);
   // Moves the short prompts of each priority to the place of the first prompt of that priority.
   void let_short_overtake(List& list);
   void give_turn(std::uint32_t place);
@@ -95,6 +96,7 @@ class BatchOrder {
   std::vector<Tenant> tenants_;  // The first tenant_count_ of them; buffers keep their capacity.
   std::uint32_t tenant_count_ = 0;
   std::vector<Candidate> reordered_;      // Of let_short_overtake(); its memory is used again.
+  std::vector<std::uint64_t> rooms_;      // Of sort_overtaking(), as well.
   std::vector<std::uint32_t> turns_;      // A heap of places in tenants_, the next one first,
   std::optional<std::uint32_t> current_;  // without the one that is being served.
   Turn turn_ = Turn::Decode;
