@@ -11,7 +11,8 @@ int main(int argument_count, char** arguments) {
     return 2;
   }
   for (int i = 1; i < argument_count; ++i) {
-    const quire::Result<std::string> finished = quire::modules::finish_module_file(arguments[i]);
+    const quire::Result<std::string> finished =
+        quire::modules::finish_module_file(arguments[i], arguments[i]);
     if (!finished.ok()) {
       const std::string message(finished.error().message());
       std::fprintf(stderr, "%s: %s\n", arguments[i], message.c_str());

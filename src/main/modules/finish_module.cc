@@ -1,5 +1,8 @@
 #include "main/modules/finish_module.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -52,6 +55,12 @@ Result<std::optional<std::string>> exported_options(std::string_view wasm,
   return json;
 }
 
+// Of a file that this call alone writes.
+std::string own_ending() {
+  static std::atomic<std::uint64_t> count = 0;
+  return "." + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".finished";
+}
+
 }  // namespace
 
 Result<FinishedModule> finish_module(std::string_view wasm) {
@@ -80,10 +89,10 @@ Result<FinishedModule> finish_module(std::string_view wasm) {
   return finished;
 }
 
-Result<std::string> finish_module_file(const std::string& path) {
-  const std::string wasm = TRY(read_file(path, kModuleBytesMax));
+Result<std::string> finish_module_file(const std::string& made, const std::string& output) {
+  const std::string wasm = TRY(read_file(made, kModuleBytesMax));
   FinishedModule finished = TRY(finish_module(wasm));
-  const std::string written = path + ".finished";
+  const std::string written = output + own_ending();
   std::error_code failure;
   {
     std::ofstream file(written, std::ios::binary | std::ios::trunc);
@@ -94,10 +103,14 @@ Result<std::string> finish_module_file(const std::string& path) {
       return Error(ErrorCode::Io, written + " cannot be written");
     }
   }
-  std::filesystem::permissions(written, std::filesystem::status(path, failure).permissions(),
+  std::filesystem::permissions(written, std::filesystem::status(made, failure).permissions(),
                                failure);
-  std::filesystem::rename(written, path, failure);
-  if (failure) return Error(ErrorCode::Io, path + ": " + failure.message());
+  std::filesystem::rename(written, output, failure);
+  if (failure) {
+    const std::string reason = failure.message();
+    std::filesystem::remove(written, failure);
+    return Error(ErrorCode::Io, output + ": " + reason);
+  }
   return std::move(finished.options_failure);
 }
 

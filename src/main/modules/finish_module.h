@@ -22,8 +22,9 @@ struct FinishedModule {
 // An object that a linker takes stays as it is.
 Result<FinishedModule> finish_module(std::string_view wasm);
 
-// The same for the module in a file, which is replaced at once: a reader sees one or the other.
+// The same for the module in the file `made`. `output`, which may be the same file, is replaced at
+// once: a reader sees the earlier module or the new one, also where several processes write it.
 // Returns FinishedModule::options_failure.
-Result<std::string> finish_module_file(const std::string& path);
+Result<std::string> finish_module_file(const std::string& made, const std::string& output);
 
 }  // namespace quire::modules

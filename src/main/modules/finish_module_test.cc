@@ -1,9 +1,14 @@
 #include "main/modules/finish_module.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "main/modules/declared_options.h"
 #include "main/modules/module_sections.h"
@@ -92,16 +97,43 @@ TEST(FinishModule, WhatKeepsTheOptionsFromItIsSaidAndTheModuleStays) {
 TEST(FinishModule, AFileIsReplacedAsAWholeOrStays) {
   const std::string path = testing::TempDir() + "finish_module_test.wasm";
   std::ofstream(path, std::ios::binary) << program(R"({"properties":{}})", kExport);
-  EXPECT_EQ(finish_module_file(path).value(), "");
+  EXPECT_EQ(finish_module_file(path, path).value(), "");
   std::ifstream file(path, std::ios::binary);
   const std::string wasm(std::istreambuf_iterator<char>(file), {});
   EXPECT_TRUE(declared_options_of(wasm).value());
-  EXPECT_FALSE(std::filesystem::exists(path + ".finished"));
+  for (const auto& each : std::filesystem::directory_iterator(testing::TempDir())) {
+    EXPECT_FALSE(each.path().string().starts_with(path + ".")) << each.path();
+  }
   std::ofstream(path, std::ios::binary) << "not a module";
-  EXPECT_EQ(finish_module_file(path).error().code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(finish_module_file(path, path).error().code(), ErrorCode::InvalidArgument);
   EXPECT_EQ(std::filesystem::file_size(path), 12u);
   std::filesystem::remove(path);
-  EXPECT_EQ(finish_module_file(path).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(finish_module_file(path, path).error().code(), ErrorCode::NotFound);
+}
+
+TEST(FinishModule, AReaderSeesAWholeModuleWhileSeveralWriteIt) {
+  const std::string folder = testing::TempDir() + "finish_module_" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const std::string made = folder + "/made.wasm";
+  const std::string output = folder + "/output.wasm";
+  std::ofstream(made, std::ios::binary) << program(R"({"properties":{}})", kExport);
+  ASSERT_TRUE(finish_module_file(made, output).ok());
+  std::atomic<bool> is_done = false;
+  std::vector<std::thread> writers(3);
+  for (std::thread& each : writers) {
+    each = std::thread([&] {
+      while (!is_done) EXPECT_TRUE(finish_module_file(made, output).ok());
+    });
+  }
+  for (int i = 0; i < 300; ++i) {
+    std::ifstream file(output, std::ios::binary);
+    const std::string wasm(std::istreambuf_iterator<char>(file), {});
+    const auto options = declared_options_of(wasm);
+    EXPECT_TRUE(options.ok() && options.value()) << wasm.size() << " bytes";
+  }
+  is_done = true;
+  for (std::thread& each : writers) each.join();
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -96,11 +96,11 @@ int build_script_command(const cli::BuildOptions& options) {
 
 }  // namespace
 
-int finish_program(const std::string& output) {
+int finish_program(const std::string& made, const std::string& output) {
   // Flags may ask for another kind of output, such as an object or the source after its includes.
-  const Result<void> is_module = check_module_file(output);
+  const Result<void> is_module = check_module_file(made);
   if (!is_module.ok()) return cli::number(cli::ExitCode::Ok);
-  const Result<std::string> finished = modules::finish_module_file(output);
+  const Result<std::string> finished = modules::finish_module_file(made, output);
   if (!finished.ok()) return fail(finished.error());
   if (!finished.value().empty()) {
     warn(output + " has no options for --help: " + finished.value());
@@ -160,7 +160,7 @@ int build_files(const cli::BuildOptions& options) {
   const bool is_gone = !header.empty() && !fs::exists(header, ignored);
   if (end.ok() && end.value().exit_code != 0 && is_gone) end = compile("");
   if (!end.ok()) return fail(ExitCode::Missing, std::string(end.error().message()));
-  if (end.value().exit_code == 0) return finish_program(output);
+  if (end.value().exit_code == 0) return finish_program(output, output);
   std::fputs(compiler_advice(end.value().output).c_str(), stderr);
   return fail_build(compiler.value(), end.value().exit_code, output + " was not made");
 }

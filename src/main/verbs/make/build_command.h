@@ -14,9 +14,9 @@ namespace quire {
 // source, the compiler, a library or the SDK is not there. Failed: it does not compile or link.
 int build_command(const cli::BuildOptions& options);
 
-// The last step, after the linker (main/modules/finish_module.h): what the linker made becomes the
-// program. Says what went wrong and returns the exit code.
-int finish_program(const std::string& output);
+// The last step, after the linker (main/modules/finish_module.h): the file `made` becomes the
+// program `output`, which may be the same file. Says what went wrong and returns the exit code.
+int finish_program(const std::string& made, const std::string& output);
 
 // Says why the compiler failed: errors in the program, a signal, or a library that is not there.
 // `outcome` is what does not exist now. Returns the exit code.

@@ -234,10 +234,7 @@ int build_cargo_project(const CargoBuild& build) {
   const fs::path made = module.value();
   const fs::path output =
       build.output.empty() ? fs::path(build.project) / made.filename() : fs::path(build.output);
-  std::error_code failure;
-  fs::copy_file(made, output, fs::copy_options::overwrite_existing, failure);
-  if (failure) return fail(ExitCode::Failed, output.string() + ": " + failure.message());
-  return finish_program(output.string());
+  return finish_program(made.string(), output.string());
 }
 
 std::vector<std::string> files_of_cargo_project(const std::string& project) {

@@ -213,7 +213,7 @@ class ProgramBuild {
     failed_ = compiled.exit_code;
     if (failed_ != 0) compiled.messages += compiler_advice(compiled.messages);
     if (failed_ == 0) {
-      const std::string failure = TRY(modules::finish_module_file(module));
+      const std::string failure = TRY(modules::finish_module_file(module, module));
       if (!failure.empty()) {
         compiled.messages +=
             "warning: " + source_ + " has no options for --help: " + failure + "\n";
