@@ -183,8 +183,9 @@ def gemini_paths():
     for place, what in (("/v1beta/models", ""), ("/v1beta/tunedModels", " of a tuned model"), ("/v1/models", " by version 1")):
         base = place + "/{model}:"
         stream = gemini_operation("Stream content" + what, "GenerateContentResponse", "GenerateContentRequest",
-                                  "The data of each is a GenerateContentResponse.")
-        chunks = {"application/json": {"schema": schemas.array(schemas.ref("GenerateContentResponse"))}}
+                                  "The data of each is a GenerateContentChunk.")
+        chunk = schemas.any_of(schemas.ref("GenerateContentChunk"), schemas.ref("GeminiError"))  # An error is the last.
+        chunks = {"application/json": {"schema": schemas.array(chunk)}}
         stream["responses"]["200"]["content"].update(chunks)
         out[base + "generateContent"] = {"parameters": [model], "post": gemini_operation(
             "Generate content" + what, "GenerateContentResponse", "GenerateContentRequest")}
@@ -247,8 +248,8 @@ def paths():
 
 
 def document():
-    components = {**{name: request_schema(name) for name in schemas.REQUESTS}, **schemas.FURTHER_REQUESTS,
-                  **schemas.PARTS, **schemas.RESPONSES}
+    asked = {**{name: request_schema(name) for name in schemas.REQUESTS}, **schemas.FURTHER_REQUESTS, **schemas.PARTS}
+    components = {**schemas.opened(asked), **schemas.RESPONSES}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Quire", "version": "1", "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},

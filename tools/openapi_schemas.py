@@ -30,13 +30,20 @@ def array(items, least=0, most=None):
             **({"maxItems": most} if most is not None else {})}
 
 
-def record(required, optional=None, is_closed=True):
-    """An object. In a request, `optional` members may also be null."""
+def record(required, optional=None):
+    """An object. In a request, `optional` members may also be null, and others may be there (opened)."""
     properties = {**required, **{name: nullable(each) for name, each in (optional or {}).items()}}
-    out = {"type": "object", "properties": properties, "required": list(required)}
-    if is_closed:
-        out["additionalProperties"] = False
-    return out
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def opened(schema):
+    """The schema of a request: the server leaves out members that it does not know."""
+    if isinstance(schema, list):
+        return [opened(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {name: opened(each) for name, each in schema.items()
+            if not (name == "additionalProperties" and each is False)}
 
 
 def with_flags(schema, more):
@@ -92,7 +99,7 @@ CHOICES = {  # Of the endpoints that give several answers.
 KEEPING = {
     "prompt_cache_key": TEXT,
     "prompt_cache_retention": TEXT,
-    "prompt_cache_options": record({}, {"ttl": TEXT}, is_closed=False),
+    "prompt_cache_options": record({}, {"ttl": TEXT}),
 }
 ACCEPTED = {
     "user": TEXT,
@@ -171,7 +178,7 @@ REQUESTS = {
         "max_tool_calls": whole(0, LARGEST_WHOLE),
         "background_options": OBJECT,
         "stream_options": OBJECT,
-        "reasoning": record({}, {"effort": TEXT}, is_closed=False),
+        "reasoning": record({}, {"effort": TEXT}),
         "chat_template_kwargs": OBJECT,
     }),
     "MessagesRequest": ("anthropic.md", "Messages", ["model", "messages", "max_tokens"], {
@@ -201,7 +208,7 @@ REQUESTS = {
 REQUESTS["GenerateContentRequest"] = ("gemini.md", "Content", ["contents"], {
     "contents": array(ref("Content"), 1),
     "systemInstruction": ref("SystemContent"),
-    "tools": array(record({}, {"functionDeclarations": array(ref("FunctionDeclaration"))}, is_closed=False)),
+    "tools": array(record({}, {"functionDeclarations": array(ref("FunctionDeclaration"))})),
     "toolConfig": record({}, {"functionCallingConfig": record(
         {}, {"mode": only("AUTO", "ANY", "NONE", "VALIDATED"), "allowedFunctionNames": array(SOME_TEXT)})}),
     "generationConfig": ref("GenerationConfig"),
@@ -243,7 +250,7 @@ FURTHER_REQUESTS = {
                                            "cache_control", "speed", "chat_template_kwargs")}),
     "GeminiCountRequest": any_of(ref("GenerateContentRequest"),
                                  record({"generateContentRequest": ref("GenerateContentRequest")})),
-    "EmbeddingsRequest": record({"model": MODEL}, is_closed=False),
+    "EmbeddingsRequest": record({"model": MODEL}),
     "TokenizeRequest": record({}, {"content": TEXT, "prompt": TEXT, "model": MODEL, "add_special": FLAG,
                                    "add_special_tokens": FLAG, "parse_special": FLAG}),
     "DetokenizeRequest": record({"tokens": array(TOKEN)}, {"model": MODEL}),
@@ -259,24 +266,23 @@ _ITEM = {"id": TEXT, "status": {}}
 
 def _parts(*types):
     """A text, or parts of these types."""
-    return any_of(TEXT, array(any_of(*(record({"type": only(each), "refusal" if each == "refusal" else "text": TEXT},
-                                              is_closed=False) for each in types))))
+    return any_of(TEXT, array(any_of(*(record({"type": only(each), "refusal" if each == "refusal" else "text": TEXT}) for each in types))))
 
 
 _PART = {"thought": FLAG, "thoughtSignature": TEXT, "partMetadata": OBJECT}
 PARTS = {
-    "ChatMessage": {"type": "object", "required": ["role"], "additionalProperties": False, "properties": {
+    "ChatMessage": {"type": "object", "required": ["role"], "properties": {
         "role": only("system", "developer", "user", "assistant", "tool"),
         "content": any_of(TEXT, array(ref("ChatPart")), {"type": "null"}),
         "tool_calls": nullable(array(ref("EarlierCall"))),
         "tool_call_id": nullable(TEXT), "name": nullable(TEXT), "reasoning_content": nullable(TEXT),
         "refusal": {}, "annotations": {}},
         "description": "content may be absent or null beside tool_calls alone."},
-    "ChatPart": any_of(record({"type": only("text"), "text": TEXT}, is_closed=False),
-                       record({"type": only("refusal"), "refusal": TEXT}, is_closed=False)),
+    "ChatPart": any_of(record({"type": only("text"), "text": TEXT}),
+                       record({"type": only("refusal"), "refusal": TEXT})),
     "EarlierCall": record({"function": record({"name": SOME_TEXT, "arguments": {
-        **TEXT, "contentMediaType": "application/json"}}, is_closed=False)},
-        {"id": TEXT, "type": only("function")}, is_closed=False),
+        **TEXT, "contentMediaType": "application/json"}})},
+        {"id": TEXT, "type": only("function")}),
     "ChatTool": record({"type": only("function"), "function": record(
         {"name": TOOL_NAME}, {"description": TEXT, "parameters": JSON_SCHEMA, "strict": FLAG})}),
     "InputItem": any_of(
@@ -300,7 +306,7 @@ PARTS = {
         record({"type": only("tool_use"), "id": TEXT, "name": SOME_TEXT, "input": OBJECT}, _CACHED),
         record({"type": only("tool_result"), "tool_use_id": TEXT},
                {"content": any_of(TEXT, array(ref("TextBlock"))), "is_error": FLAG, **_CACHED}),
-        record({"type": only("thinking", "redacted_thinking")}, is_closed=False)),
+        record({"type": only("thinking", "redacted_thinking")})),
     "Tool": record({"name": LONG_TOOL_NAME, "input_schema": JSON_SCHEMA},
                    {"type": only("custom"), "description": TEXT, "strict": FLAG, "defer_loading": {},
                     "eager_input_streaming": {}, **_CACHED}),
@@ -344,6 +350,16 @@ _CACHE_FIGURES = {  # docs/guide/endpoints.md, "The cache of prompts".
 }
 _OUTPUT_STATUS = only("completed", "incomplete")
 _LISTED = {"object": only("list"), "has_more": FLAG, "first_id": TEXT, "last_id": TEXT}
+_CONTENT = {
+    "candidates": array(record(
+        {"content": record({"parts": array(OBJECT), "role": only("model")}), "index": COUNT},
+        {"finishReason": TEXT, "finishMessage": TEXT, "avgLogprobs": {"type": "number"}, "logprobsResult": OBJECT}), 1),
+    "modelVersion": TEXT, "responseId": TEXT}
+_CONTENT_USAGE = {"type": "object", "required": ["promptTokenCount", "candidatesTokenCount", "totalTokenCount"],
+                  "properties": {name: COUNT for name in (
+                      "promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount",
+                      "thoughtsTokenCount", "totalTokenCount")}}
+
 RESPONSES = {
     "Usage": with_flags(response({
         "prompt_tokens": COUNT, "completion_tokens": COUNT, "total_tokens": COUNT,
@@ -424,15 +440,9 @@ RESPONSES = {
                                               "code": {"type": ["string", "null"]}})}),
     "AnthropicError": response({"type": only("error"), "error": record({"type": TEXT, "message": TEXT}),
                                 "request_id": TEXT}),
-    "GenerateContentResponse": response({
-        "candidates": array(record(
-            {"content": record({"parts": array(OBJECT), "role": only("model")}), "index": COUNT},
-            {"finishReason": TEXT, "finishMessage": TEXT, "avgLogprobs": {"type": "number"}, "logprobsResult": OBJECT}), 1),
-        "usageMetadata": {"type": "object", "required": ["promptTokenCount", "candidatesTokenCount", "totalTokenCount"],
-                          "properties": {name: COUNT for name in (
-                              "promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount",
-                              "thoughtsTokenCount", "totalTokenCount")}},
-        "modelVersion": TEXT, "responseId": TEXT}),
+    "GenerateContentResponse": response({**_CONTENT, "usageMetadata": _CONTENT_USAGE}),
+    "GenerateContentChunk": response(_CONTENT, {"usageMetadata": {
+        **_CONTENT_USAGE, "description": "The last chunk has it."}}),
     "GeminiTokenCount": response({"totalTokens": COUNT, "promptTokensDetails": array(OBJECT)}),
     "GeminiModel": response({"name": TEXT, "baseModelId": TEXT, "version": TEXT, "displayName": TEXT, "description": TEXT,
                              "inputTokenLimit": COUNT, "outputTokenLimit": COUNT,
