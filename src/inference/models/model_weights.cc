@@ -22,56 +22,13 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-PackedMatrix* matrix_of(ModelWeights& weights, const TensorInfo& tensor) {
-  LayerWeights& layer = weights.layers[tensor.layer];
-  switch (tensor.role) {
-    case TensorRole::TokenEmbedding:
-      return &weights.token_embedding;
-    case TensorRole::Output:
-      return &weights.output;
-    case TensorRole::AttentionQ:
-      return &layer.q;
-    case TensorRole::AttentionK:
-      return &layer.k;
-    case TensorRole::AttentionV:
-      return &layer.v;
-    case TensorRole::AttentionOutput:
-      return &layer.attention_output;
-    case TensorRole::FeedForwardGate:
-      return &layer.gate;
-    case TensorRole::FeedForwardUp:
-      return &layer.up;
-    case TensorRole::FeedForwardDown:
-      return &layer.down;
-    default:
-      return nullptr;
-  }
+RoleWeights& place_of(ModelWeights& weights, const TensorInfo& tensor) {
+  const bool is_in_layer = row_of(tensor.role).place == TensorPlace::Layer;
+  return is_in_layer ? weights.layers[tensor.layer] : weights.shared;
 }
 
-std::vector<float>* vector_of(ModelWeights& weights, const TensorInfo& tensor) {
-  LayerWeights& layer = weights.layers[tensor.layer];
-  switch (tensor.role) {
-    case TensorRole::OutputNorm:
-      return &weights.output_norm;
-    case TensorRole::AttentionNorm:
-      return &layer.attention_norm;
-    case TensorRole::AttentionQBias:
-      return &layer.q_bias;
-    case TensorRole::AttentionKBias:
-      return &layer.k_bias;
-    case TensorRole::AttentionVBias:
-      return &layer.v_bias;
-    case TensorRole::AttentionOutputBias:
-      return &layer.attention_output_bias;
-    case TensorRole::AttentionQNorm:
-      return &layer.q_norm;
-    case TensorRole::AttentionKNorm:
-      return &layer.k_norm;
-    case TensorRole::FeedForwardNorm:
-      return &layer.feed_forward_norm;
-    default:
-      return nullptr;
-  }
+bool is_matrix(const TensorInfo& tensor) {
+  return row_of(tensor.role).kind == TensorKind::Matrix;
 }
 
 class Loader {
@@ -94,7 +51,10 @@ class Loader {
     TRY(place());
     for (std::size_t i = 0; i < source_.tensor_count(); ++i) TRY(read(source_.tensor(i)));
     packer_.finish();
-    if (weights_.spec.tied_embeddings) weights_.output = weights_.token_embedding;
+    if (weights_.spec.tied_embeddings) {
+      auto& matrices = weights_.shared.matrices;
+      matrices[TensorRole::Output] = matrices[TensorRole::TokenEmbedding];
+    }
     weights_.digest = digester_.finish();
     return std::move(weights_);
   }
@@ -105,7 +65,7 @@ class Loader {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < source_.tensor_count(); ++i) {
       const TensorInfo& tensor = source_.tensor(i);
-      if (matrix_of(weights_, tensor) == nullptr) continue;
+      if (!is_matrix(tensor)) continue;
       bytes += aligned(kernels_.packed_bytes(tensor.format, tensor.row_count, tensor.column_count));
     }
     weights_.arena = TRY(MappedMemory::create(bytes + kPackedSlackBytes));
@@ -114,13 +74,13 @@ class Loader {
 
   Result<void> read(const TensorInfo& tensor) {
     digester_.begin_tensor(tensor);
-    if (PackedMatrix* matrix = matrix_of(weights_, tensor)) return read_matrix(tensor, *matrix);
-    std::vector<float>* vector = vector_of(weights_, tensor);
-    QUIRE_CHECK(vector != nullptr, "a tensor is a matrix or a vector of the model");
+    RoleWeights& place = place_of(weights_, tensor);
+    if (is_matrix(tensor)) return read_matrix(tensor, place.matrices[tensor.role]);
+    std::vector<float>& vector = place.vectors[tensor.role];
     std::vector<std::byte> bytes;
     TRY(read_rows(tensor, 0, tensor.row_count, bytes));
-    vector->resize(tensor.column_count);
-    decode_row(tensor.format, bytes.data(), tensor.column_count, vector->data());
+    vector.resize(tensor.column_count);
+    decode_row(tensor.format, bytes.data(), tensor.column_count, vector.data());
     return {};
   }
 

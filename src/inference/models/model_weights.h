@@ -17,22 +17,17 @@
 
 namespace quire::inference {
 
-struct LayerWeights {
-  std::vector<float> attention_norm;
-  std::vector<float> feed_forward_norm;
-  PackedMatrix q, k, v, attention_output;
-  std::vector<float> q_bias, k_bias, v_bias, attention_output_bias;  // Empty: none.
-  std::vector<float> q_norm, k_norm;                                 // Empty: none.
-  PackedMatrix gate, up, down;
+// The tensors of a layer, or those that belong to no layer.
+struct RoleWeights {
+  ByRole<PackedMatrix> matrices;       // Without an address: the model has none.
+  ByRole<std::vector<float>> vectors;  // Empty: the model has none.
 };
 
 struct ModelWeights {
   ModelSpec spec;
   Digest digest{};
-  PackedMatrix token_embedding;
-  PackedMatrix output;  // The same matrix where embeddings are tied.
-  std::vector<float> output_norm;
-  std::vector<LayerWeights> layers;
+  RoleWeights shared;  // Output is the embedding's matrix where embeddings are tied.
+  std::vector<RoleWeights> layers;
   MappedMemory arena;
 
   // On `thread_count` threads at most, the caller's among them.

@@ -11,6 +11,8 @@
 namespace quire::inference {
 namespace {
 
+using enum TensorRole;
+
 constexpr std::uint32_t kAloneRows = 8;    // Up to so many rows, each worker prepares all of them.
 constexpr std::uint32_t kRowsPerTile = 8;  // Of steps that treat rows one by one.
 constexpr std::uint32_t kTilesPerWorker = 32;  // Tiles grow while there are so many.
@@ -57,32 +59,39 @@ Transformer::Transformer(const ModelWeights& weights, const KernelTable& kernels
 Result<Transformer> Transformer::create(const ModelWeights& weights, const KernelTable& kernels,
                                         const TransformerOptions& options) {
   Transformer transformer(weights, kernels, options);
-  for (const LayerWeights& layer : weights.layers) {
+  for (const RoleWeights& layer : weights.layers) {
     transformer.operands_.push_back({
-        .qkv = transformer.operand({&layer.q, &layer.k, &layer.v}),
-        .attention_output = transformer.operand({&layer.attention_output}),
-        .gate_up = transformer.operand({&layer.gate, &layer.up}),
-        .down = transformer.operand({&layer.down}),
+        .qkv = transformer.operand(layer, {AttentionQ, AttentionK, AttentionV}),
+        .attention_output = transformer.operand(layer, {AttentionOutput}),
+        .gate_up = transformer.operand(layer, {FeedForwardGate, FeedForwardUp}),
+        .down = transformer.operand(layer, {FeedForwardDown}),
     });
   }
-  transformer.head_operand_ = transformer.operand({&weights.output});
+  transformer.head_operand_ = transformer.operand(weights.shared, {Output});
   TRY(transformer.reserve());
   return transformer;
 }
 
-Transformer::Operand Transformer::operand(
-    std::initializer_list<const PackedMatrix*> matrices) const {
+Transformer::Operand Transformer::operand(const RoleWeights& weights,
+                                          std::initializer_list<TensorRole> roles) const {
   Operand operand;
-  for (const PackedMatrix* matrix : matrices) {
-    operand.column_count = matrix->column_count;
+  for (const TensorRole role : roles) {
+    const PackedMatrix& matrix = weights.matrices[role];
+    operand.column_count = matrix.column_count;
     NumberFormat* end = operand.formats + operand.count;
-    if (std::find(operand.formats, end, matrix->format) != end) continue;
-    operand.formats[operand.count] = matrix->format;
+    if (std::find(operand.formats, end, matrix.format) != end) continue;
+    operand.formats[operand.count] = matrix.format;
     operand.offsets[operand.count++] = operand.stride;
-    operand.stride +=
-        aligned_bytes(kernels_->activation_bytes(matrix->format, matrix->column_count));
+    operand.stride += aligned_bytes(kernels_->activation_bytes(matrix.format, matrix.column_count));
   }
   return operand;
+}
+
+Transformer::Part Transformer::part(const RoleWeights& weights, TensorRole role,
+                                    const Operand& operand, const std::vector<float>& bias,
+                                    float* out) const {
+  const PackedMatrix& matrix = weights.matrices[role];
+  return {&matrix, operand.offset_of(matrix.format), &bias, out};
 }
 
 std::size_t Transformer::Operand::offset_of(NumberFormat format) const {
@@ -249,7 +258,8 @@ void Transformer::embed(const ForwardPlan& plan, std::uint32_t row) {
   if (from.embed != nullptr) {
     std::memcpy(x(row), from.embed, spec_->embedding_width * sizeof(float));
   } else {
-    kernels_->unpack_row(weights_->token_embedding, static_cast<std::uint32_t>(from.token), x(row));
+    kernels_->unpack_row(weights_->shared.matrices[TokenEmbedding],
+                         static_cast<std::uint32_t>(from.token), x(row));
     if (!plan.adapters.empty()) embed_low_rank(*kernels_, plan, row, x(row));
   }
   const std::size_t half = angles_.half();
@@ -258,7 +268,7 @@ void Transformer::embed(const ForwardPlan& plan, std::uint32_t row) {
 
 void Transformer::rotate_and_store(const ForwardPlan& plan, std::uint32_t layer,
                                    std::uint32_t row) {
-  const LayerWeights& weights = weights_->layers[layer];
+  const RoleWeights& weights = weights_->layers[layer];
   const std::uint32_t dim = spec_->head_dim;
   const std::uint32_t half = angles_.half();
   const float* cosine = cosine_ + std::size_t{row} * half;
@@ -268,20 +278,21 @@ void Transformer::rotate_and_store(const ForwardPlan& plan, std::uint32_t layer,
     kernels_->rope(cosine, sine, half, head);
   };
   float* query = qkv(row);
-  for (std::uint32_t h = 0; h < spec_->head_count; ++h) turn(query + h * dim, weights.q_norm);
+  for (std::uint32_t h = 0; h < spec_->head_count; ++h)
+    turn(query + h * dim, weights.vectors[AttentionQNorm]);
   const ForwardRow& to = plan.rows[row];
   if (to.page == nullptr) return;
   float* key = query + query_width_;
   const float* value = key + kv_width_;
   for (std::uint32_t h = 0; h < spec_->kv_head_count; ++h) {
-    turn(key + h * dim, weights.k_norm);
+    turn(key + h * dim, weights.vectors[AttentionKNorm]);
     kernels_->store_kv(options_.kv.format, dim, options_.kv.page_size, to.page_slot, key + h * dim,
                        value + h * dim, to.page + options_.kv.head_offset(layer, h));
   }
 }
 
 void Transformer::attention_input(Worker& worker, const ForwardPlan& plan, std::uint32_t layer) {
-  const LayerWeights& weights = weights_->layers[layer];
+  const RoleWeights& weights = weights_->layers[layer];
   const Operand& operand = operands_[layer].qkv;
   const auto row_count = static_cast<std::uint32_t>(plan.rows.size());
   const LowRankInput low_rank{layer, kQkv, 0, row_count};
@@ -289,16 +300,16 @@ void Transformer::attention_input(Worker& worker, const ForwardPlan& plan, std::
   const std::byte* prepared =
       prepare_rows(worker, operand, row_count, [&](std::uint32_t row, float* temporary) {
         float* to = normed == nullptr ? temporary : normed + row * width_stride_;
-        kernels_->rms_norm(x(row), weights.attention_norm.data(), spec_->rms_epsilon,
+        kernels_->rms_norm(x(row), weights.vectors[AttentionNorm].data(), spec_->rms_epsilon,
                            spec_->embedding_width, to);
         return to;
       });
   if (normed != nullptr) shrink(worker, *kernels_, plan, low_rank, normed, width_stride_);
   const Part parts[] = {
-      {&weights.q, operand.offset_of(weights.q.format), &weights.q_bias, qkv_},
-      {&weights.k, operand.offset_of(weights.k.format), &weights.k_bias, qkv_ + query_width_},
-      {&weights.v, operand.offset_of(weights.v.format), &weights.v_bias,
-       qkv_ + query_width_ + kv_width_},
+      part(weights, AttentionQ, operand, weights.vectors[AttentionQBias], qkv_),
+      part(weights, AttentionK, operand, weights.vectors[AttentionKBias], qkv_ + query_width_),
+      part(weights, AttentionV, operand, weights.vectors[AttentionVBias],
+           qkv_ + query_width_ + kv_width_),
   };
   const Tiling tiles = tiling(parts, row_count, operand.stride, worker.count());
   const auto multiply = [&](std::uint32_t index) {
@@ -443,20 +454,20 @@ void Transformer::project(Worker& worker, const ForwardPlan& plan, const Operand
 void Transformer::feed_forward(Worker& worker, const ForwardPlan& plan, std::uint32_t layer,
                                std::uint32_t row_first, std::uint32_t row_count) {
   static const std::vector<float> kNoBias;
-  const LayerWeights& weights = weights_->layers[layer];
+  const RoleWeights& weights = weights_->layers[layer];
   const Operand& in = operands_[layer].gate_up;
   const LowRankInput gate_up{layer, kGateUp, row_first, row_count};
   float* normed = normed_of(worker, plan, row_count);
   const std::byte* prepared =
       prepare_rows(worker, in, row_count, [&](std::uint32_t row, float* temporary) {
         float* to = normed == nullptr ? temporary : normed + row * width_stride_;
-        kernels_->rms_norm(x(row_first + row), weights.feed_forward_norm.data(), spec_->rms_epsilon,
-                           spec_->embedding_width, to);
+        kernels_->rms_norm(x(row_first + row), weights.vectors[FeedForwardNorm].data(),
+                           spec_->rms_epsilon, spec_->embedding_width, to);
         return to;
       });
   if (normed != nullptr) shrink(worker, *kernels_, plan, gate_up, normed, width_stride_);
-  const Part gate{&weights.gate, in.offset_of(weights.gate.format), &kNoBias, gate_};
-  const Part up{&weights.up, in.offset_of(weights.up.format), &kNoBias, up_};
+  const Part gate = part(weights, FeedForwardGate, in, kNoBias, gate_);
+  const Part up = part(weights, FeedForwardUp, in, kNoBias, up_);
   const std::span<const Part> parts(&gate, 1);
   const Tiling tiles = tiling(parts, row_count, in.stride, worker.count());
   worker.phase(tiles.tile_count, [&](std::uint32_t index) {
@@ -479,7 +490,7 @@ void Transformer::feed_forward(Worker& worker, const ForwardPlan& plan, std::uin
   const Operand& out = operands_[layer].down;
   prepared = prepare_rows(worker, out, row_count,
                           [&](std::uint32_t row, float*) { return gate_ + row * feed_stride_; });
-  const Part down{&weights.down, out.offset_of(weights.down.format), &kNoBias, nullptr};
+  const Part down = part(weights, FeedForwardDown, out, kNoBias, nullptr);
   const LowRankInput low_rank{layer, kDown, row_first, row_count};
   if (normed != nullptr) shrink(worker, *kernels_, plan, low_rank, gate_, feed_stride_);
   project(worker, plan, out, prepared, down, low_rank);
@@ -492,17 +503,17 @@ void Transformer::forward(Worker& worker, const ForwardPlan& plan) {
   for (std::uint32_t layer = 0; layer < spec_->layer_count; ++layer) {
     attention_input(worker, plan, layer);
     attend(worker, plan, layer);
-    const LayerWeights& weights = weights_->layers[layer];
+    const RoleWeights& weights = weights_->layers[layer];
     const Operand& operand = operands_[layer].attention_output;
     const std::byte* prepared = prepare_rows(
         worker, operand, row_count, [&](std::uint32_t row, float*) { return attended(row); });
-    const Part part{&weights.attention_output, operand.offset_of(weights.attention_output.format),
-                    &weights.attention_output_bias, nullptr};
+    const Part output = part(weights, AttentionOutput, operand,
+                             weights.vectors[AttentionOutputBias], nullptr);
     const LowRankInput low_rank{layer, kAttentionOutput, 0, row_count};
     if (!plan.adapters.empty()) {
       shrink(worker, *kernels_, plan, low_rank, attended_, query_width_);
     }
-    project(worker, plan, operand, prepared, part, low_rank);
+    project(worker, plan, operand, prepared, output, low_rank);
     for (std::uint32_t first = 0; first < row_count; first += feed_rows_max_) {
       feed_forward(worker, plan, layer, first, std::min(feed_rows_max_, row_count - first));
     }
@@ -510,7 +521,7 @@ void Transformer::forward(Worker& worker, const ForwardPlan& plan) {
 }
 
 void Transformer::hidden(std::uint32_t row, float* out) const {
-  kernels_->rms_norm(x(row), weights_->output_norm.data(), spec_->rms_epsilon,
+  kernels_->rms_norm(x(row), weights_->shared.vectors[OutputNorm].data(), spec_->rms_epsilon,
                      spec_->embedding_width, out);
 }
 
@@ -518,14 +529,14 @@ void Transformer::logits(Worker& worker, std::span<const float* const> vectors, 
   const auto count = static_cast<std::uint32_t>(vectors.size());
   const std::byte* prepared = prepare_rows(worker, head_operand_, count,
                                            [&](std::uint32_t row, float*) { return vectors[row]; });
-  const Part part{&weights_->output, 0, nullptr, out};
+  const PackedMatrix& matrix = weights_->shared.matrices[Output];
+  const Part part{&matrix, 0, nullptr, out};
   const std::span<const Part> parts(&part, 1);
   const Tiling tiles = tiling(parts, count, head_operand_.stride, worker.count());
   worker.phase(tiles.tile_count, [&](std::uint32_t index) {
     const Tile tile = tiles.tile(index, parts);
-    kernels_->matmul(weights_->output, tokens_of(prepared, head_operand_, part, tile),
-                     tile.row_begin, tile.row_end,
-                     out + std::size_t{tile.token_first} * spec_->vocabulary_size,
+    kernels_->matmul(matrix, tokens_of(prepared, head_operand_, part, tile), tile.row_begin,
+                     tile.row_end, out + std::size_t{tile.token_first} * spec_->vocabulary_size,
                      spec_->vocabulary_size);
   });
 }

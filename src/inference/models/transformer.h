@@ -79,7 +79,9 @@ class Transformer {
   Transformer(const ModelWeights& weights, const KernelTable& kernels,
               const TransformerOptions& options);
   Result<void> reserve();
-  Operand operand(std::initializer_list<const PackedMatrix*> matrices) const;
+  Operand operand(const RoleWeights& weights, std::initializer_list<TensorRole> roles) const;
+  Part part(const RoleWeights& weights, TensorRole role, const Operand& operand,
+            const std::vector<float>& bias, float* out) const;
   Tiling tiling(std::span<const Part> parts, std::uint32_t token_count, std::size_t stride,
                 std::uint32_t worker_count) const;
   PreparedActivations tokens_of(const std::byte* prepared, const Operand& operand, const Part& part,

@@ -220,7 +220,7 @@ ModelDigester::ModelDigester(const ModelSpec& spec) {
 }
 
 void ModelDigester::begin_tensor(const TensorInfo& tensor) {
-  add_text(hash_, tensor_role_name(tensor.role));
+  add_text(hash_, row_of(tensor.role).name);
   add_text(hash_, format_shape(tensor.format).name);
   for (const std::uint32_t number : {tensor.layer, tensor.row_count, tensor.column_count}) {
     add_value(hash_, number);

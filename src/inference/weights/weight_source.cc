@@ -11,17 +11,6 @@
 
 namespace quire::inference {
 
-const char* tensor_role_name(TensorRole role) {
-  constexpr const char* kNames[kTensorRoleCount] = {
-      "token_embedding",  "output",           "output_norm",       "attention_norm",
-      "attention_q",      "attention_k",      "attention_v",       "attention_output",
-      "attention_q_bias", "attention_k_bias", "attention_v_bias",  "attention_output_bias",
-      "attention_q_norm", "attention_k_norm", "feed_forward_norm", "feed_forward_gate",
-      "feed_forward_up",  "feed_forward_down"};
-  const auto index = static_cast<std::uint32_t>(role);
-  return index < kTensorRoleCount ? kNames[index] : "unknown";
-}
-
 WeightSource::WeightSource(std::vector<Entry> entries) : entries_(std::move(entries)) {
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.info.layer, a.info.role) < std::tie(b.info.layer, b.info.role);

@@ -15,31 +15,9 @@
 #include "base/result.h"
 #include "inference/api/number_format.h"
 #include "inference/weights/byte_source.h"
+#include "inference/weights/tensor_roles.h"
 
 namespace quire::inference {
-
-enum class TensorRole : std::uint8_t {
-  TokenEmbedding,
-  Output,
-  OutputNorm,
-  AttentionNorm,
-  AttentionQ,
-  AttentionK,
-  AttentionV,
-  AttentionOutput,
-  AttentionQBias,
-  AttentionKBias,
-  AttentionVBias,
-  AttentionOutputBias,
-  AttentionQNorm,
-  AttentionKNorm,
-  FeedForwardNorm,
-  FeedForwardGate,
-  FeedForwardUp,
-  FeedForwardDown,
-};
-inline constexpr std::uint32_t kTensorRoleCount = 18;
-const char* tensor_role_name(TensorRole role);  // "attention_q"
 
 // A matrix [row_count][column_count] (rows are outputs), or a vector: one row.
 struct TensorInfo {

@@ -1,0 +1,121 @@
+#include "inference/weights/tensor_roles.h"
+
+#include "base/check.h"
+
+namespace quire::inference {
+namespace {
+
+using Shape = std::optional<TensorShape>;
+
+std::uint64_t query_width(const ModelSpec& spec) {
+  return std::uint64_t{spec.head_count} * spec.head_dim;
+}
+std::uint64_t kv_width(const ModelSpec& spec) {
+  return std::uint64_t{spec.kv_head_count} * spec.head_dim;
+}
+Shape when(bool is_there, TensorShape shape) {
+  return is_there ? Shape(shape) : std::nullopt;
+}
+
+Shape embedding(const ModelSpec& spec) {
+  return TensorShape{spec.vocabulary_size, spec.embedding_width};
+}
+Shape output(const ModelSpec& spec) {
+  return when(!spec.tied_embeddings, {spec.vocabulary_size, spec.embedding_width});
+}
+Shape norm(const ModelSpec& spec) {
+  return TensorShape{1, spec.embedding_width};
+}
+Shape query(const ModelSpec& spec) {
+  return TensorShape{query_width(spec), spec.embedding_width};
+}
+Shape key(const ModelSpec& spec) {
+  return TensorShape{kv_width(spec), spec.embedding_width};
+}
+Shape attention_output(const ModelSpec& spec) {
+  return TensorShape{spec.embedding_width, query_width(spec)};
+}
+Shape query_bias(const ModelSpec& spec) {
+  return when(spec.has_qkv_bias, {1, query_width(spec)});
+}
+Shape key_bias(const ModelSpec& spec) {
+  return when(spec.has_qkv_bias, {1, kv_width(spec)});
+}
+Shape attention_output_bias(const ModelSpec& spec) {
+  return when(spec.has_attention_output_bias, {1, spec.embedding_width});
+}
+Shape head_norm(const ModelSpec& spec) {
+  return when(spec.has_qk_norm, {1, spec.head_dim});
+}
+Shape gate(const ModelSpec& spec) {
+  return TensorShape{spec.feed_forward_width, spec.embedding_width};
+}
+Shape down(const ModelSpec& spec) {
+  return TensorShape{spec.embedding_width, spec.feed_forward_width};
+}
+
+constexpr auto kModel = TensorPlace::Model;
+constexpr auto kLayer = TensorPlace::Layer;
+constexpr auto kMatrix = TensorKind::Matrix;
+constexpr auto kVector = TensorKind::Vector;
+using enum TensorRole;
+
+constexpr TensorRow kRows[kTensorRoleCount] = {
+    {TokenEmbedding, "token_embedding", "token_embd.weight", "model.embed_tokens.weight", kModel,
+     kMatrix, false, embedding},
+    {Output, "output", "output.weight", "lm_head.weight", kModel, kMatrix, false, output},
+    {OutputNorm, "output_norm", "output_norm.weight", "model.norm.weight", kModel, kVector, false,
+     norm},
+    {AttentionNorm, "attention_norm", "attn_norm.weight", "input_layernorm.weight", kLayer, kVector,
+     false, norm},
+    {AttentionQ, "attention_q", "attn_q.weight", "self_attn.q_proj.weight", kLayer, kMatrix, true,
+     query},
+    {AttentionK, "attention_k", "attn_k.weight", "self_attn.k_proj.weight", kLayer, kMatrix, true,
+     key},
+    {AttentionV, "attention_v", "attn_v.weight", "self_attn.v_proj.weight", kLayer, kMatrix, false,
+     key},
+    {AttentionOutput, "attention_output", "attn_output.weight", "self_attn.o_proj.weight", kLayer,
+     kMatrix, false, attention_output},
+    {AttentionQBias, "attention_q_bias", "attn_q.bias", "self_attn.q_proj.bias", kLayer, kVector,
+     true, query_bias},
+    {AttentionKBias, "attention_k_bias", "attn_k.bias", "self_attn.k_proj.bias", kLayer, kVector,
+     true, key_bias},
+    {AttentionVBias, "attention_v_bias", "attn_v.bias", "self_attn.v_proj.bias", kLayer, kVector,
+     false, key_bias},
+    {AttentionOutputBias, "attention_output_bias", "attn_output.bias", "self_attn.o_proj.bias",
+     kLayer, kVector, false, attention_output_bias},
+    {AttentionQNorm, "attention_q_norm", "attn_q_norm.weight", "self_attn.q_norm.weight", kLayer,
+     kVector, false, head_norm},
+    {AttentionKNorm, "attention_k_norm", "attn_k_norm.weight", "self_attn.k_norm.weight", kLayer,
+     kVector, false, head_norm},
+    {FeedForwardNorm, "feed_forward_norm", "ffn_norm.weight", "post_attention_layernorm.weight",
+     kLayer, kVector, false, norm},
+    {FeedForwardGate, "feed_forward_gate", "ffn_gate.weight", "mlp.gate_proj.weight", kLayer,
+     kMatrix, false, gate},
+    {FeedForwardUp, "feed_forward_up", "ffn_up.weight", "mlp.up_proj.weight", kLayer, kMatrix,
+     false, gate},
+    {FeedForwardDown, "feed_forward_down", "ffn_down.weight", "mlp.down_proj.weight", kLayer,
+     kMatrix, false, down},
+};
+
+constexpr bool rows_are_in_order() {
+  for (std::uint32_t i = 0; i < kTensorRoleCount; ++i) {
+    if (static_cast<std::uint32_t>(kRows[i].role) != i) return false;
+  }
+  return true;
+}
+static_assert(rows_are_in_order());
+
+}  // namespace
+
+const TensorRow& row_of(TensorRole role) {
+  const auto index = static_cast<std::uint32_t>(role);
+  QUIRE_CHECK(index < kTensorRoleCount, "a role has a row");
+  return kRows[index];
+}
+
+std::span<const TensorRow> tensor_rows() {
+  return kRows;
+}
+
+}  // namespace quire::inference

@@ -1,0 +1,72 @@
+#pragma once
+// The roles of tensors in a model, a row for each: what files call it, and which shape it has. A new
+// kind of tensor is a role and its row; readers, loaders and the digest come of them.
+//
+// Thread   any; constant.
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "inference/weights/model_spec.h"
+
+namespace quire::inference {
+
+enum class TensorRole : std::uint8_t {
+  TokenEmbedding,
+  Output,
+  OutputNorm,
+  AttentionNorm,
+  AttentionQ,
+  AttentionK,
+  AttentionV,
+  AttentionOutput,
+  AttentionQBias,
+  AttentionKBias,
+  AttentionVBias,
+  AttentionOutputBias,
+  AttentionQNorm,
+  AttentionKNorm,
+  FeedForwardNorm,
+  FeedForwardGate,
+  FeedForwardUp,
+  FeedForwardDown,
+};
+inline constexpr std::uint32_t kTensorRoleCount = 18;
+
+// A vector has one row. Rows of a matrix are outputs.
+struct TensorShape {
+  std::uint64_t row_count = 1;
+  std::uint64_t column_count = 1;
+};
+
+enum class TensorKind : std::uint8_t { Matrix, Vector };
+enum class TensorPlace : std::uint8_t { Model, Layer };
+
+struct TensorRow {
+  TensorRole role{};
+  const char* name = nullptr;          // "attention_q": in messages and in the digest.
+  const char* gguf = nullptr;          // After "blk.N." if the role belongs to a layer.
+  const char* hugging_face = nullptr;  // After "model.layers.N.".
+  TensorPlace place{};
+  TensorKind kind{};
+  bool is_turned = false;  // Its rows belong to heads that RoPE turns.
+  // Nothing if the model lacks the role.
+  std::optional<TensorShape> (*shape)(const ModelSpec& spec) = nullptr;
+};
+
+const TensorRow& row_of(TensorRole role);
+std::span<const TensorRow> tensor_rows();  // In the order of the roles.
+
+// Something for each role.
+template <typename T>
+class ByRole {
+ public:
+  T& operator[](TensorRole role) { return all_[static_cast<std::size_t>(role)]; }
+  const T& operator[](TensorRole role) const { return all_[static_cast<std::size_t>(role)]; }
+
+ private:
+  std::array<T, kTensorRoleCount> all_{};
+};
+
+}  // namespace quire::inference
