@@ -88,14 +88,21 @@ class Stream : public AnswerSink {
         shows_thoughts_(request.shows_thoughts),
         hides_thoughts_(request.hides_thoughts) {}
 
+  // Until the prompt is computed. Claude's client gives up after ten minutes without content,
+  // whatever other events come (2.1.332). So a long wait begins the answer with a text, to which
+  // it adds nothing from time to time. `ping`: the interval of pings; 0: there are none.
+  Task<> hold_open(Usage prompt, std::chrono::nanoseconds ping) {
+    if (ping.count() > 0) holding_ = co_await spawn(add_nothing(std::move(prompt), ping));
+  }
   Task<> begin(const Usage& prompt) override {
+    is_computed_ = true;
+    if (is_adding_) {
+      co_await std::move(holding_);  // An event that is begun goes out.
+    } else {
+      holding_.drop();
+    }
+    if (!is_begun_) co_await start(prompt);
     head_.set_prompt(prompt);
-    JsonWriter json;
-    head_.write(json);
-    json.key("content").begin_array().end_array();
-    json.key("stop_reason").null().key("stop_sequence").null().key("usage");
-    head_.write_usage(json);
-    co_await send("message_start", "\"message\":" + json.end_object().str());
   }
   Task<> end(const ChatAnswer& answer, const MessagesRequest& request, bool is_cut) {
     co_await head_.end(answer, request, is_cut);
@@ -113,10 +120,9 @@ class Stream : public AnswerSink {
 
   Task<> text(std::string more, const Piece*) override {
     if (more.empty()) co_return;
-    if (open_ != Block::Text) {
-      more = part_begin(std::move(more));
-      co_await begin_block(Block::Text, R"({"type":"text","text":""})");
-    }
+    if (open_ != Block::Text || is_empty_) more = part_begin(std::move(more));
+    if (open_ != Block::Text) co_await begin_text();
+    is_empty_ = false;
     co_await send_delta(R"({"type":"text_delta","text":)" + json_string(more) + "}");
   }
   Task<> reasoning(std::string more) override {
@@ -141,6 +147,34 @@ class Stream : public AnswerSink {
  private:
   enum class Block : std::uint8_t { None, Text, Thought, Call };
 
+  Task<> start(const Usage& prompt) {
+    is_begun_ = true;
+    head_.set_prompt(prompt);
+    JsonWriter json;
+    head_.write(json);
+    json.key("content").begin_array().end_array();
+    json.key("stop_reason").null().key("stop_sequence").null().key("usage");
+    head_.write_usage(json);
+    co_await send("message_start", "\"message\":" + json.end_object().str());
+  }
+  Task<> add_nothing(Usage prompt, std::chrono::nanoseconds ping) {
+    constexpr int kPingsBefore = 24;
+    constexpr int kPingsBetween = 6;
+    co_await sleep(ping * kPingsBefore);
+    is_adding_ = true;
+    co_await start(prompt);
+    co_await begin_text();
+    while (!is_computed_) {
+      is_adding_ = true;
+      co_await send_delta(R"({"type":"text_delta","text":""})");
+      is_adding_ = false;
+      co_await sleep(ping * kPingsBetween);
+    }
+  }
+  Task<> begin_text() {
+    is_empty_ = true;
+    co_await begin_block(Block::Text, R"({"type":"text","text":""})");
+  }
   Task<> send(const char* type, std::string members) {
     const std::string head = "{\"type\":\"" + std::string(type) + "\"";
     const std::string data = head + (members.empty() ? "" : ",") + members + "}";
@@ -172,8 +206,13 @@ class Stream : public AnswerSink {
   serve::LiveEvents events_;
   bool shows_thoughts_, hides_thoughts_;
   Block open_ = Block::None;
+  bool is_begun_ = false;
+  bool is_computed_ = false;     // The prompt.
+  bool is_adding_ = false;       // An event of add_nothing() is being written.
+  bool is_empty_ = false;        // The text that is open.
   std::string thought_;          // That is open.
   std::size_t block_count_ = 0;  // Those that are closed.
+  Task<> holding_;               // Declared after what it uses.
 };
 
 // Keeps the blocks of an answer until it is whole, in the order in which they came.
@@ -272,6 +311,7 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   }
   const std::string ping = serve::event_text(R"({"type": "ping"})", {.name = "ping"});
   Stream stream(std::move(head), co_await options.live.open(response, ping), request);
+  co_await stream.hold_open(turn.usage(), options.live.interval());
   const ChatAnswer answer = co_await turn.answer(0, count_max, false, stream);
   co_await stream.end(answer, request, is_cut);
 }

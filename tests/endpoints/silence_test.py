@@ -145,6 +145,23 @@ class SilenceTest(ParrotTest):
                 mark = "event: ping" if form is messages else ": ping"
                 self.assertEqual({line for _, line in stream.lines if Stream.is_ping(line)}, {mark})
 
+    def test_a_message_whose_prompt_takes_long_begins_with_a_text_to_which_nothing_is_added(self):
+        stream = self.stream(messages, "slow", text(60, 3 * PROMPT)).read()
+        events = stream.data
+        self.assertEqual([each["type"] for each in events[:3]],
+                         ["message_start", "content_block_start", "content_block_delta"])
+        self.assertEqual(events[2]["delta"], {"type": "text_delta", "text": ""})
+        began = next(moment for moment, line in stream.lines if "message_start" in line)
+        self.assertGreater(began, 24 * INTERVAL)
+        self.assertEqual(events[0]["message"]["usage"]["cache_read_input_tokens"], 0)
+        self.assertEqual([each["type"] for each in events].count("message_start"), 1)
+        self.assertEqual([each["type"] for each in events].count("content_block_start"), 1)
+        self.assertEqual(stream.text, "Yes it is")
+        # What computed the prompt last is in the usage of the end.
+        usage = next(each["usage"] for each in events if each["type"] == "message_delta")
+        self.assertEqual(usage["input_tokens"] + usage["cache_read_input_tokens"],
+                         events[0]["message"]["usage"]["input_tokens"])
+
     def test_streams_of_gemini_have_empty_lines_for_pings(self):
         said = {"contents": [{"parts": [{"text": text(95)}]}], "generationConfig": {"temperature": 0, "seed": 1}}
         for number, query in enumerate(("?alt=sse", "")):
