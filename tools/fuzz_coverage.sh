@@ -16,12 +16,12 @@ parsers() {
   # From the file's bytes to metadata and a tensor directory, then to the spec and the tensors' roles.
   echo "gguf gguf_fuzz
     src/inference/weights/gguf_file.cc src/inference/weights/gguf_metadata.cc
-    src/inference/weights/gguf_model.cc src/inference/weights/tensor_binding.cc"
+    src/inference/architectures/gguf_model.cc src/inference/architectures/tensor_binding.cc"
   # The header of a safetensors file.
   echo "safetensors safetensors_fuzz src/inference/weights/safetensors_file.cc"
   # JSON that refuses depth, repeats and size, and config.json, its largest reader.
   echo "strict_json safetensors_fuzz
-    src/base/json.cc src/inference/weights/strict_json.cc src/inference/weights/model_config.cc"
+    src/base/json.cc src/inference/weights/strict_json.cc src/inference/architectures/model_config.cc"
   # Adapters: the configuration of PEFT with its expressions, and GGUF files.
   echo "adapters peft_config_fuzz,adapter_gguf_fuzz
     src/inference/adapters/peft_config.cc src/inference/adapters/module_pattern.cc

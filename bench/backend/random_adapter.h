@@ -7,7 +7,7 @@
 
 #include "base/half.h"
 #include "inference/api/adapter.h"
-#include "inference/weights/model_spec.h"
+#include "inference/weights/adapter_base.h"
 
 namespace quire::inference {
 
@@ -29,15 +29,9 @@ inline std::vector<std::byte> random_halves(std::mt19937& random, NumberFormat f
 inline std::shared_ptr<const Adapter> random_adapter(const ModelSpec& spec, std::uint32_t seed,
                                                      std::uint32_t rank, NumberFormat format) {
   std::mt19937 random(seed);
-  const AdapterBase base{.architecture = spec.architecture,
-                         .layer_count = spec.layer_count,
-                         .embedding_width = spec.embedding_width,
-                         .query_width = spec.head_count * spec.head_dim,
-                         .kv_width = spec.kv_head_count * spec.head_dim,
-                         .feed_forward_width = spec.feed_forward_width,
-                         .vocabulary_size = spec.vocabulary_size};
+  const AdapterBase base = adapter_base(spec);
   std::vector<AdapterPart> parts;
-  for (std::uint32_t layer = 0; layer < base.layer_count; ++layer) {
+  for (std::uint32_t layer = 0; layer < base.layer_count(); ++layer) {
     for (std::uint32_t p = 0; p < 7; ++p) {
       const auto projection = static_cast<Projection>(p);
       parts.push_back(
@@ -46,8 +40,10 @@ inline std::shared_ptr<const Adapter> random_adapter(const ModelSpec& spec, std:
            .rank = rank,
            .a_format = format,
            .b_format = format,
-           .a = random_halves(random, format, std::size_t{rank} * base.input_count(projection)),
-           .b = random_halves(random, format, std::size_t{rank} * base.output_count(projection))});
+           .a = random_halves(random, format,
+                              std::size_t{rank} * base.input_count(layer, projection)),
+           .b = random_halves(random, format,
+                              std::size_t{rank} * base.output_count(layer, projection))});
     }
   }
   return Adapter::create(base, std::move(parts)).take();

@@ -8,6 +8,7 @@
 
 #include "inference/adapters/make_adapter_reader.h"
 #include "inference/kernels/kernels.h"
+#include "inference/weights/adapter_base.h"
 #include "inference/weights/safetensors_file.h"
 #include "support/adapter_builder.h"
 #include "support/backend_driver.h"
@@ -70,7 +71,7 @@ AdapterPointer read_peft(const inference::ModelSpec& spec, const std::string& co
 Known random_adapter(const inference::ModelSpec& spec, std::uint32_t seed, std::uint32_t rank,
                      double alpha, NumberFormat format = NumberFormat::F32) {
   Known known;
-  known.pairs = random_pairs(seed, adapter_base_of(spec), rank);
+  known.pairs = random_pairs(seed, inference::adapter_base(spec), rank);
   known.scales.assign(known.pairs.size(), alpha / rank);
   known.adapter = read_peft(spec, peft_config(rank, alpha), known.pairs, format);
   return known;
@@ -80,8 +81,8 @@ Known random_adapter(const inference::ModelSpec& spec, std::uint32_t seed, std::
 Known patterned_adapter(const inference::ModelSpec& spec, std::uint32_t seed) {
   Known known;
   std::mt19937 random(seed);
-  const auto base = adapter_base_of(spec);
-  for (std::uint32_t layer = 0; layer < spec.layer_count; ++layer) {
+  const auto base = inference::adapter_base(spec);
+  for (std::uint32_t layer = 0; layer < spec.layer_count(); ++layer) {
     for (const Projection projection : {Projection::Query, Projection::Value, Projection::Down}) {
       const std::uint32_t rank = projection == Projection::Down ? 3 : layer == 0 ? 2 : 8;
       const double alpha = projection == Projection::Value ? 1.0 : 2.0;

@@ -14,6 +14,7 @@
 #include "inference/weights/safetensors_file.h"
 #include "quire/draw_arithmetic.h"
 #include "support/backend_driver.h"
+#include "support/first_layer.h"
 #include "support/golden.h"
 
 namespace quire::test::cpu_backend_test {
@@ -248,9 +249,9 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
   const auto* kernels = inference::choose_kernels(kernels_name).value();
   const auto files = inference::open_model(golden_path("tiny_qwen3")).take();
   const auto weights = inference::ModelWeights::load(*files, *kernels, 1).take();
-  const inference::KvLayout layout{.layer_count = weights.spec.layer_count,
-                                   .kv_head_count = weights.spec.kv_head_count,
-                                   .head_dim = weights.spec.head_dim};
+  const inference::KvLayout layout{.layer_count = weights.spec.layer_count(),
+                                   .kv_head_count = first_attention(weights.spec).kv_head_count,
+                                   .head_dim = first_attention(weights.spec).head_dim};
   auto kv = inference::KvStore::create(
                 {.layout = layout, .mode = mode, .page_count = 64, .sequence_count = 4})
                 .take();

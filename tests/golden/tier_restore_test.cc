@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "control/controller/controller.h"
+#include "inference/architectures/model_files.h"
 #include "inference/devices/open_device.h"
-#include "inference/weights/model_files.h"
 #include "support/default_model.h"
 #include "support/golden.h"
 

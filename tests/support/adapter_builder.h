@@ -11,6 +11,7 @@
 #include "base/half.h"
 #include "inference/api/adapter.h"
 #include "inference/weights/model_spec.h"
+#include "support/first_layer.h"
 #include "support/gguf_builder.h"
 #include "support/safetensors_builder.h"
 
@@ -23,16 +24,6 @@ struct LowRankPair {
   std::vector<float> a;  // [rank][input]
   std::vector<float> b;  // [output][rank], half-split order
 };
-
-inline inference::AdapterBase adapter_base_of(const inference::ModelSpec& spec) {
-  return {.architecture = spec.architecture,
-          .layer_count = spec.layer_count,
-          .embedding_width = spec.embedding_width,
-          .query_width = spec.head_count * spec.head_dim,
-          .kv_width = spec.kv_head_count * spec.head_dim,
-          .feed_forward_width = spec.feed_forward_width,
-          .vocabulary_size = spec.vocabulary_size};
-}
 
 // Numbers that BF16 and F16 hold exactly, of about 1 / sqrt(row).
 inline std::vector<float> random_numbers(std::mt19937& random, std::size_t count, std::size_t row) {
@@ -47,7 +38,8 @@ inline std::vector<float> random_numbers(std::mt19937& random, std::size_t count
 inline LowRankPair random_pair(std::mt19937& random, const inference::AdapterBase& base,
                                std::uint32_t layer, inference::Projection projection,
                                std::uint32_t rank) {
-  const std::size_t input = base.input_count(projection), output = base.output_count(projection);
+  const std::size_t input = base.input_count(layer, projection);
+  const std::size_t output = base.output_count(layer, projection);
   return {.layer = layer,
           .projection = projection,
           .rank = rank,
@@ -60,7 +52,7 @@ inline std::vector<LowRankPair> random_pairs(std::uint32_t seed, const inference
                                              std::uint32_t rank) {
   std::mt19937 random(seed);
   std::vector<LowRankPair> pairs;
-  for (std::uint32_t layer = 0; layer < base.layer_count; ++layer) {
+  for (std::uint32_t layer = 0; layer < base.layer_count(); ++layer) {
     for (std::uint32_t p = 0; p < 7; ++p) {
       pairs.push_back(
           random_pair(random, base, layer, static_cast<inference::Projection>(p), rank));
@@ -174,7 +166,7 @@ inline GgufBuilder gguf_adapter_builder(
     const std::string name = "blk." + std::to_string(pair.layer) + "." +
                              kNames[static_cast<std::uint32_t>(pair.projection)] + ".weight.lora_";
     const std::vector<float> b =
-        is_turned ? interleaved_rows(pair.b, pair.rank, spec.head_dim) : pair.b;
+        is_turned ? interleaved_rows(pair.b, pair.rank, first_attention(spec).head_dim) : pair.b;
     builder.add_tensor(name + "a", {pair.a.size() / pair.rank, pair.rank}, type,
                        number_bytes(format, pair.a));
     builder.add_tensor(name + "b", {pair.rank, pair.b.size() / pair.rank}, type,

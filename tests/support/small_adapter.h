@@ -14,12 +14,12 @@ namespace quire::inference {
 // `feed_forward_width`: ModelInfo does not say it.
 inline AdapterBase adapter_base_of(const ModelInfo& model, std::uint32_t feed_forward_width = 64) {
   return {.architecture = model.architecture,
-          .layer_count = model.layer_count,
           .embedding_width = model.embedding_width,
-          .query_width = model.head_count * model.head_dim,
-          .kv_width = model.kv_head_count * model.head_dim,
-          .feed_forward_width = feed_forward_width,
-          .vocabulary_size = model.vocabulary_size};
+          .vocabulary_size = model.vocabulary_size,
+          .layers = std::vector<AdapterLayer>(model.layer_count,
+                                              {.query_width = model.head_count * model.head_dim,
+                                               .kv_width = model.kv_head_count * model.head_dim,
+                                               .feed_forward_width = feed_forward_width})};
 }
 
 inline std::vector<std::byte> bytes_of_floats(const std::vector<float>& values) {
@@ -29,8 +29,8 @@ inline std::vector<std::byte> bytes_of_floats(const std::vector<float>& values) 
 
 inline AdapterPart part_of(const AdapterBase& base, std::uint32_t layer, Projection projection,
                            std::uint32_t rank, float value) {
-  const std::vector<float> a(std::size_t{rank} * base.input_count(projection), value);
-  const std::vector<float> b(std::size_t{rank} * base.output_count(projection), value);
+  const std::vector<float> a(std::size_t{rank} * base.input_count(layer, projection), value);
+  const std::vector<float> b(std::size_t{rank} * base.output_count(layer, projection), value);
   return {.layer = layer,
           .projection = projection,
           .rank = rank,

@@ -16,8 +16,9 @@
 #include <vector>
 
 #include "base/half.h"
-#include "inference/weights/model_files.h"
+#include "inference/architectures/model_files.h"
 #include "inference/weights/safetensors_file.h"
+#include "support/first_layer.h"
 #include "support/gguf_builder.h"
 #include "support/golden.h"
 
@@ -126,16 +127,16 @@ inline void add_hyperparameters(GgufBuilder& builder, const inference::ModelSpec
   const std::string prefix = spec.architecture + ".";
   builder.add_text("general.architecture", spec.architecture);
   builder.add_text("general.name", spec.name);
-  builder.add_u32(prefix + "block_count", spec.layer_count);
+  builder.add_u32(prefix + "block_count", spec.layer_count());
   builder.add_u32(prefix + "context_length", spec.context_length);
   builder.add_u32(prefix + "embedding_length", spec.embedding_width);
-  builder.add_u32(prefix + "feed_forward_length", spec.feed_forward_width);
-  builder.add_u32(prefix + "attention.head_count", spec.head_count);
-  builder.add_u32(prefix + "attention.head_count_kv", spec.kv_head_count);
-  builder.add_u32(prefix + "attention.key_length", spec.head_dim);
-  builder.add_u32(prefix + "attention.value_length", spec.head_dim);
-  builder.add_u32(prefix + "rope.dimension_count", spec.head_dim);
-  builder.add_f32(prefix + "rope.freq_base", static_cast<float>(spec.rope.theta));
+  builder.add_u32(prefix + "feed_forward_length", first_dense(spec).width);
+  builder.add_u32(prefix + "attention.head_count", first_attention(spec).head_count);
+  builder.add_u32(prefix + "attention.head_count_kv", first_attention(spec).kv_head_count);
+  builder.add_u32(prefix + "attention.key_length", first_attention(spec).head_dim);
+  builder.add_u32(prefix + "attention.value_length", first_attention(spec).head_dim);
+  builder.add_u32(prefix + "rope.dimension_count", first_attention(spec).head_dim);
+  builder.add_f32(prefix + "rope.freq_base", static_cast<float>(spec.ropes.front().theta));
   builder.add_f32(prefix + "attention.layer_norm_rms_epsilon", spec.rms_epsilon);
   builder.add_u32(prefix + "vocab_size", spec.vocabulary_size);
   builder.add_u32("general.file_type", 0);
@@ -157,9 +158,9 @@ inline GgufBuilder tiny_gguf_builder(
   GgufBuilder builder;
   add_hyperparameters(builder, spec);
   add_tokenizer(builder, opened.value()->tokenizer_texts().tokenizer_json, spec.vocabulary_size);
-  if (!spec.rope.factors.empty()) {
-    const EncodedTensor factors = encode(inference::NumberFormat::F32, spec.rope.factors);
-    builder.add_tensor("rope_freqs.weight", {spec.rope.factors.size()}, factors.type,
+  if (!spec.ropes.front().factors.empty()) {
+    const EncodedTensor factors = encode(inference::NumberFormat::F32, spec.ropes.front().factors);
+    builder.add_tensor("rope_freqs.weight", {spec.ropes.front().factors.size()}, factors.type,
                        factors.bytes);
   }
   for (const inference::SafetensorsTensor& tensor : file.value().tensors) {
@@ -170,7 +171,7 @@ inline GgufBuilder tiny_gguf_builder(
     const bool is_turned = tensor.name.find("q_proj") != std::string::npos ||
                            tensor.name.find("k_proj") != std::string::npos;
     if (spec.architecture == "llama" && is_turned) {
-      numbers = interleaved(numbers, tensor.dimensions[0], spec.head_dim);
+      numbers = interleaved(numbers, tensor.dimensions[0], first_attention(spec).head_dim);
     }
     const bool is_matrix = tensor.dimensions.size() == 2;
     const EncodedTensor encoded =

@@ -18,12 +18,9 @@ constexpr AdapterLimits kLimits{.rank_max = 64, .bytes_max = std::uint64_t{1} <<
 ModelSpec small_model() {
   ModelSpec spec;
   spec.architecture = "llama";
-  spec.layer_count = 2;
   spec.embedding_width = 32;
-  spec.head_count = 4;
-  spec.kv_head_count = 2;
-  spec.head_dim = 8;
-  spec.feed_forward_width = 48;
+  spec.layers.assign(2, {AttentionSpec{.head_count = 4, .kv_head_count = 2, .head_dim = 8},
+                         DenseSpec{.width = 48}});
   return spec;
 }
 

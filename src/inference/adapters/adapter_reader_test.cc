@@ -11,7 +11,9 @@
 #include <functional>
 
 #include "inference/adapters/make_adapter_reader.h"
+#include "inference/weights/adapter_base.h"
 #include "support/adapter_builder.h"
+#include "support/first_layer.h"
 
 namespace quire::inference {
 namespace {
@@ -23,19 +25,11 @@ using test::peft_config;
 using test::peft_tensors;
 
 ModelSpec small_spec(const std::string& architecture = "llama") {
-  ModelSpec spec;
-  spec.architecture = architecture;
-  spec.layer_count = 2;
-  spec.embedding_width = 32;
-  spec.head_count = 4;
-  spec.kv_head_count = 2;
-  spec.head_dim = 8;
-  spec.feed_forward_width = 48;
-  return spec;
+  return test::small_spec(architecture);
 }
 
 std::vector<LowRankPair> small_pairs(std::uint32_t rank = 4, std::uint32_t seed = 1) {
-  return test::random_pairs(seed, test::adapter_base_of(small_spec()), rank);
+  return test::random_pairs(seed, adapter_base(small_spec()), rank);
 }
 
 using AdapterResult = Result<std::shared_ptr<const Adapter>>;
@@ -109,7 +103,7 @@ TEST(AdapterReader, ScalesByTheRootOfTheRankUnderRsLora) {
 TEST(AdapterReader, TakesTheFirstPatternThatMatches) {
   std::vector<LowRankPair> pairs = small_pairs();
   std::mt19937 random(5);
-  const AdapterBase base = test::adapter_base_of(small_spec());
+  const AdapterBase base = adapter_base(small_spec());
   pairs[0] = test::random_pair(random, base, 0, Projection::Query, 2);
   pairs[7] = test::random_pair(random, base, 1, Projection::Query, 1);
   const auto adapter = value(
@@ -316,7 +310,7 @@ TEST(AdapterReader, RefusesAnAdapterOfAnotherModelOrWithAMissingHalf) {
       ErrorCode::Corrupted, "which the configuration does not name");
   ModelSpec wider = small_spec();
   wider.embedding_width = 64;
-  const auto other = test::random_pairs(1, test::adapter_base_of(wider), 4);
+  const auto other = test::random_pairs(1, adapter_base(wider), 4);
   expect_refused(read_peft(peft_config(4, 8), peft_tensors(other)), ErrorCode::Corrupted,
                  "it is an adapter of another model");
   expect_refused(

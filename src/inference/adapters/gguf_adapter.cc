@@ -45,7 +45,7 @@ Error unknown_gguf_tensor(const GgufFile& file, const GgufTensor& tensor, const 
   }
   return Error(ErrorCode::NotSupported, where + " belongs to no matrix of this " +
                                             base.architecture + " model with " +
-                                            std::to_string(base.layer_count) + " layers");
+                                            std::to_string(base.layer_count()) + " layers");
 }
 
 Result<std::vector<PairCollector::Pair>> collect(const GgufFile& file, const AdapterBase& base,
@@ -75,15 +75,15 @@ Result<std::vector<PairCollector::Pair>> collect(const GgufFile& file, const Ada
 
 }  // namespace
 
-Result<std::shared_ptr<const Adapter>> read_gguf_adapter(const AdapterModel& model,
+Result<std::shared_ptr<const Adapter>> read_gguf_adapter(const PairShape& shape,
                                                          std::shared_ptr<const ByteSource> source,
                                                          const AdapterLimits& limits) {
   const GgufFile file = TRY(GgufFile::parse(std::move(source)));
-  TRY(check_kind(file, model.base));
+  TRY(check_kind(file, shape.base));
   const double alpha = TRY(file.metadata->find_real("adapter.lora.alpha")).value_or(0.0);
   const LinearModules modules =
-      linear_modules(model.base, TensorNaming::Gguf, "blk.", "token_embd");
-  std::vector<PairCollector::Pair> found = TRY(collect(file, model.base, modules));
+      linear_modules(shape.base, TensorNaming::Gguf, "blk.", "token_embd");
+  std::vector<PairCollector::Pair> found = TRY(collect(file, shape.base, modules));
   std::vector<StoredPair> pairs;
   for (PairCollector::Pair& pair : found) {
     const LinearModule& module = modules.at(pair.module);
@@ -96,9 +96,9 @@ Result<std::shared_ptr<const Adapter>> read_gguf_adapter(const AdapterModel& mod
                      .b = std::move(pair.b),
                      .scale = scale,
                      .is_by_input = is_by_input,
-                     .is_interleaved = model.base.architecture == "llama"});
+                     .is_interleaved = shape.gguf_rows_are_interleaved});
   }
-  return assemble(model, pairs, limits);
+  return assemble(shape, pairs, limits);
 }
 
 }  // namespace quire::inference

@@ -15,7 +15,7 @@
 
 namespace quire::inference {
 
-Result<std::shared_ptr<const Adapter>> read_gguf_adapter(const AdapterModel& model,
+Result<std::shared_ptr<const Adapter>> read_gguf_adapter(const PairShape& shape,
                                                          std::shared_ptr<const ByteSource> source,
                                                          const AdapterLimits& limits);
 

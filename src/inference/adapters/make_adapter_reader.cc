@@ -45,20 +45,20 @@ std::string last_part(std::string path) {
 
 class Reader final : public AdapterReader {
  public:
-  explicit Reader(const ModelSpec& spec) : model_(spec) {}
+  explicit Reader(const ModelSpec& spec) : shape_(spec) {}
 
   AdapterResult read(const AdapterSource& source, const AdapterLimits& limits) const override {
     if (source.beneath.empty()) {
       if (is_folder(source.path)) {
         return read_folder(TRY(Folder::open_with_links(source.path)), limits);
       }
-      return read_gguf_adapter(model_, source_of(TRY(File::open(source.path))), limits);
+      return read_gguf_adapter(shape_, source_of(TRY(File::open(source.path))), limits);
     }
     const Folder beneath = TRY(Folder::open_as(source.beneath, last_part(source.beneath)));
     if (TRY(beneath.has_folder_below(source.path))) {
       return read_folder(TRY(beneath.open_below(source.path)), limits);
     }
-    return read_gguf_adapter(model_, source_of(TRY(beneath.open_file_below(source.path))), limits);
+    return read_gguf_adapter(shape_, source_of(TRY(beneath.open_file_below(source.path))), limits);
   }
 
   AdapterResult read(std::vector<AdapterFile> files, const AdapterLimits& limits) const override {
@@ -78,10 +78,10 @@ class Reader final : public AdapterReader {
     const auto memory = [](AdapterFile& file) {
       return std::make_shared<MemorySource>(printable(file.name), std::move(file.bytes));
     };
-    if (!is_peft) return read_gguf_adapter(model_, memory(*gguf), limits);
+    if (!is_peft) return read_gguf_adapter(shape_, memory(*gguf), limits);
     const std::string_view text(reinterpret_cast<const char*>(config->bytes.data()),
                                 config->bytes.size());
-    return read_peft_adapter(model_, text, config->name, memory(*weights), limits);
+    return read_peft_adapter(shape_, text, config->name, memory(*weights), limits);
   }
 
  private:
@@ -113,11 +113,11 @@ class Reader final : public AdapterReader {
                             : ""));
     }
     if (!weights.ok()) return std::move(weights).take_error();
-    return read_peft_adapter(model_, text, config.value().path(),
+    return read_peft_adapter(shape_, text, config.value().path(),
                              source_of(std::move(weights).take()), limits);
   }
 
-  const AdapterModel model_;
+  const PairShape shape_;
 };
 
 }  // namespace

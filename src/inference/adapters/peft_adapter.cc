@@ -53,7 +53,7 @@ Error unknown_peft_tensor(const SafetensorsTensor& tensor, const AdapterBase& ba
   return Error(ErrorCode::NotSupported, where_of_tensor(tensor) +
                                             " belongs to no linear module of this " +
                                             base.architecture + " model with " +
-                                            std::to_string(base.layer_count) + " layers");
+                                            std::to_string(base.layer_count()) + " layers");
 }
 
 Result<void> collect(const SafetensorsFile& file, const AdapterBase& base,
@@ -125,7 +125,7 @@ Result<void> check_all_there(const PeftConfig& config, const std::string& config
 
 }  // namespace
 
-Result<std::shared_ptr<const Adapter>> read_peft_adapter(const AdapterModel& model,
+Result<std::shared_ptr<const Adapter>> read_peft_adapter(const PairShape& shape,
                                                          std::string_view config_text,
                                                          const std::string& config_name,
                                                          std::shared_ptr<const ByteSource> weights,
@@ -134,10 +134,10 @@ Result<std::shared_ptr<const Adapter>> read_peft_adapter(const AdapterModel& mod
   const SafetensorsFile file = TRY(SafetensorsFile::parse(std::move(weights)));
   const bool inner = is_inner(file);
   const LinearModules modules =
-      linear_modules(model.base, TensorNaming::HuggingFace, inner ? kInnerLayers : kWholeLayers,
+      linear_modules(shape.base, TensorNaming::HuggingFace, inner ? kInnerLayers : kWholeLayers,
                      inner ? kInnerEmbeddings : kWholeEmbeddings);
   PairCollector collector;
-  TRY(collect(file, model.base, modules, collector));
+  TRY(collect(file, shape.base, modules, collector));
   std::vector<PairCollector::Pair> found = TRY(std::move(collector).finish());
   TRY(check_all_there(config, config_name, modules, found));
   std::vector<StoredPair> pairs;
@@ -157,7 +157,7 @@ Result<std::shared_ptr<const Adapter>> read_peft_adapter(const AdapterModel& mod
     const double scale = config.scale_of(pair.module);
     pairs.push_back({modules.at(pair.module), std::move(pair.a), std::move(pair.b), scale});
   }
-  return assemble(model, pairs, limits);
+  return assemble(shape, pairs, limits);
 }
 
 }  // namespace quire::inference

@@ -17,7 +17,7 @@ inline constexpr const char* kPeftConfigName = "adapter_config.json";
 inline constexpr const char* kPeftWeightsName = "adapter_model.safetensors";
 
 // `config_name` is for messages.
-Result<std::shared_ptr<const Adapter>> read_peft_adapter(const AdapterModel& model,
+Result<std::shared_ptr<const Adapter>> read_peft_adapter(const PairShape& shape,
                                                          std::string_view config,
                                                          const std::string& config_name,
                                                          std::shared_ptr<const ByteSource> weights,

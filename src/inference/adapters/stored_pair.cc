@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "inference/architectures/architecture.h"
 #include "inference/kernels/scalar/decode.h"
+#include "inference/weights/adapter_base.h"
 #include "inference/weights/half_split.h"
 
 namespace quire::inference {
@@ -44,7 +46,9 @@ std::string shape_text(const StoredTensor& tensor) {
 
 std::uint64_t output_count(const AdapterBase& base, const LinearModule& module) {
   std::uint64_t count = 0;
-  for (const Projection projection : module.projections) count += base.output_count(projection);
+  for (const Projection projection : module.projections) {
+    count += base.output_count(module.layer, projection);
+  }
   return count;
 }
 
@@ -65,7 +69,13 @@ Result<void> check_pair(const AdapterBase& base, const StoredPair& pair,
     return Error(ErrorCode::TooLarge, tensor_text(pair.a) + " has rank " + std::to_string(rank) +
                                           "; at most " + std::to_string(rank_max) + " is allowed");
   }
-  const std::uint64_t input = base.input_count(pair.module.projections.front());
+  for (const Projection projection : pair.module.projections) {
+    if (base.has(pair.module.layer, projection)) continue;
+    return Error(ErrorCode::NotSupported,
+                 tensor_text(pair.a) + ": layer " + std::to_string(pair.module.layer) +
+                     " of the model has no " + projection_name(projection));
+  }
+  const std::uint64_t input = base.input_count(pair.module.layer, pair.module.projections.front());
   if ((pair.is_by_input ? pair.a.row_count : pair.a.column_count) != input) {
     return Error(ErrorCode::Corrupted, tensor_text(pair.a) + " is " + shape_text(pair.a) +
                                            "; the model's shape wants " + std::to_string(input) +
@@ -81,11 +91,11 @@ Result<void> check_pair(const AdapterBase& base, const StoredPair& pair,
                      (pair.b.row_count != output ? ": it is an adapter of another model" : ""));
   }
   for (const StoredTensor* half : {&pair.a, &pair.b}) {
-    const FormatShape shape = format_shape(half->format);
-    if (half->column_count % shape.block_values == 0) continue;
+    const FormatShape format = format_shape(half->format);
+    if (half->column_count % format.block_values == 0) continue;
     return Error(ErrorCode::Corrupted,
                  tensor_text(*half) + " has rows of " + std::to_string(half->column_count) +
-                     " numbers, which do not divide into blocks of " + shape.name);
+                     " numbers, which do not divide into blocks of " + format.name);
   }
   return {};
 }
@@ -140,7 +150,7 @@ std::vector<std::byte> transposed(const Numbers& of, std::size_t row_count,
   return turned;
 }
 
-Result<void> add_parts(const AdapterModel& model, const StoredPair& pair,
+Result<void> add_parts(const PairShape& shape, const StoredPair& pair,
                        std::vector<AdapterPart>& parts) {
   Numbers a = TRY(read_numbers(pair.a));
   if (is_embedding(pair) != pair.is_by_input) {
@@ -151,7 +161,8 @@ Result<void> add_parts(const AdapterModel& model, const StoredPair& pair,
   auto first = b.bytes.begin();
   for (const Projection projection : pair.module.projections) {
     const auto end =
-        first + static_cast<std::ptrdiff_t>(model.base.output_count(projection) * row_bytes);
+        first + static_cast<std::ptrdiff_t>(shape.base.output_count(pair.module.layer, projection) *
+                                            row_bytes);
     AdapterPart part{.layer = pair.module.layer,
                      .projection = projection,
                      .rank = static_cast<std::uint32_t>(rank_of(pair)),
@@ -161,7 +172,9 @@ Result<void> add_parts(const AdapterModel& model, const StoredPair& pair,
                      .a = a.bytes,
                      .b = {first, end}};
     const bool is_turned = projection == Projection::Query || projection == Projection::Key;
-    if (pair.is_interleaved && is_turned) part.b = half_split(part.b, row_bytes, model.head_dim);
+    if (pair.is_interleaved && is_turned) {
+      part.b = half_split(part.b, row_bytes, shape.head_dims[pair.module.layer]);
+    }
     parts.push_back(std::move(part));
     first = end;
   }
@@ -170,21 +183,20 @@ Result<void> add_parts(const AdapterModel& model, const StoredPair& pair,
 
 }  // namespace
 
-AdapterModel::AdapterModel(const ModelSpec& spec)
-    : base{.architecture = spec.architecture,
-           .layer_count = spec.layer_count,
-           .embedding_width = spec.embedding_width,
-           .query_width = spec.head_count * spec.head_dim,
-           .kv_width = spec.kv_head_count * spec.head_dim,
-           .feed_forward_width = spec.feed_forward_width,
-           .vocabulary_size = spec.vocabulary_size},
-      head_dim(spec.head_dim) {}
+PairShape::PairShape(const ModelSpec& spec) : base(adapter_base(spec)) {
+  const Architecture* architecture = find_architecture(spec.architecture);
+  gguf_rows_are_interleaved = architecture != nullptr && architecture->has_interleaved_rows;
+  for (const LayerSpec& layer : spec.layers) {
+    const AttentionSpec* attention = layer.attention();
+    head_dims.push_back(attention == nullptr ? 0 : attention->head_dim);
+  }
+}
 
 LinearModules linear_modules(const AdapterBase& base, TensorNaming naming,
                              const std::string& before_layer, const std::string& embeddings) {
   LinearModules modules;
   modules.emplace(embeddings, LinearModule{0, {Projection::Embedding}});
-  for (std::uint32_t layer = 0; layer < base.layer_count; ++layer) {
+  for (std::uint32_t layer = 0; layer < base.layer_count(); ++layer) {
     const std::string stem = before_layer + std::to_string(layer) + ".";
     for (const ModuleName& each : module_names()) {
       const char* name = naming == TensorNaming::Gguf ? each.gguf : each.hugging_face;
@@ -219,12 +231,12 @@ Result<std::vector<PairCollector::Pair>> PairCollector::finish() && {
   return pairs;
 }
 
-Result<std::shared_ptr<const Adapter>> assemble(const AdapterModel& model,
+Result<std::shared_ptr<const Adapter>> assemble(const PairShape& shape,
                                                 const std::vector<StoredPair>& pairs,
                                                 const AdapterLimits& limits) {
   std::uint64_t bytes = 0;
   for (const StoredPair& pair : pairs) {
-    TRY(check_pair(model.base, pair, limits));
+    TRY(check_pair(shape.base, pair, limits));
     if (!std::isfinite(static_cast<float>(pair.scale))) {
       return Error(ErrorCode::Corrupted,
                    tensor_text(pair.a) + " has the scale " + std::to_string(pair.scale));
@@ -237,8 +249,8 @@ Result<std::shared_ptr<const Adapter>> assemble(const AdapterModel& model,
     }
   }
   std::vector<AdapterPart> parts;
-  for (const StoredPair& pair : pairs) TRY(add_parts(model, pair, parts));
-  Result<std::shared_ptr<const Adapter>> made = Adapter::create(model.base, std::move(parts));
+  for (const StoredPair& pair : pairs) TRY(add_parts(shape, pair, parts));
+  Result<std::shared_ptr<const Adapter>> made = Adapter::create(shape.base, std::move(parts));
   if (made.ok() || pairs.empty()) return made;
   return std::move(made).take_error().while_(pairs.front().a.source->name());
 }

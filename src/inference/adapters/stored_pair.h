@@ -18,16 +18,18 @@
 #include "base/result.h"
 #include "inference/api/adapter.h"
 #include "inference/api/adapter_reader.h"
-#include "inference/weights/tensor_binding.h"
+#include "inference/weights/model_spec.h"
+#include "inference/weights/stored_tensor.h"
 
 namespace quire::inference {
 
-// The reader's knowledge of the model.
-struct AdapterModel {
+// What matrices must fit, and how files store them.
+struct PairShape {
   AdapterBase base;
-  std::uint32_t head_dim = 0;
+  std::vector<std::uint32_t> head_dims;    // Of each layer; 0: it does not attend.
+  bool gguf_rows_are_interleaved = false;  // Those of query and key, for interleaved RoPE.
 
-  explicit AdapterModel(const ModelSpec& spec);
+  explicit PairShape(const ModelSpec& spec);
 };
 
 // A module with weights: one projection of a layer, several that are fused, whose outputs follow
@@ -73,7 +75,7 @@ class PairCollector {
   std::unordered_map<std::string, Halves> halves_;
 };
 
-Result<std::shared_ptr<const Adapter>> assemble(const AdapterModel& model,
+Result<std::shared_ptr<const Adapter>> assemble(const PairShape& shape,
                                                 const std::vector<StoredPair>& pairs,
                                                 const AdapterLimits& limits);
 

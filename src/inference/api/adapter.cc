@@ -96,22 +96,38 @@ const char* projection_name(Projection projection) {
   return index < kProjectionCount ? kNames[index] : "unknown";
 }
 
-std::uint32_t AdapterBase::input_count(Projection projection) const {
-  if (projection == Projection::AttentionOutput) return query_width;
-  if (projection == Projection::Embedding) return vocabulary_size;
-  return projection == Projection::Down ? feed_forward_width : embedding_width;
+bool AdapterBase::may_be_of(const ModelInfo& model) const {
+  const auto attending =
+      std::ranges::find_if(layers, [](const AdapterLayer& layer) { return layer.query_width > 0; });
+  return architecture == model.architecture && layer_count() == model.layer_count &&
+         embedding_width == model.embedding_width && vocabulary_size == model.vocabulary_size &&
+         (attending == layers.end() ||
+          (attending->query_width == model.head_count * model.head_dim &&
+           attending->kv_width == model.kv_head_count * model.head_dim));
 }
 
-std::uint32_t AdapterBase::output_count(Projection projection) const {
+bool AdapterBase::has(std::uint32_t layer, Projection projection) const {
+  if (projection == Projection::Embedding) return layer == 0;
+  return layer < layers.size() && input_count(layer, projection) > 0 &&
+         output_count(layer, projection) > 0;
+}
+
+std::uint32_t AdapterBase::input_count(std::uint32_t layer, Projection projection) const {
+  if (projection == Projection::Embedding) return vocabulary_size;
+  if (projection == Projection::AttentionOutput) return layers[layer].query_width;
+  return projection == Projection::Down ? layers[layer].feed_forward_width : embedding_width;
+}
+
+std::uint32_t AdapterBase::output_count(std::uint32_t layer, Projection projection) const {
   switch (projection) {
     case Projection::Query:
-      return query_width;
+      return layers[layer].query_width;
     case Projection::Key:
     case Projection::Value:
-      return kv_width;
+      return layers[layer].kv_width;
     case Projection::Gate:
     case Projection::Up:
-      return feed_forward_width;
+      return layers[layer].feed_forward_width;
     case Projection::AttentionOutput:
     case Projection::Down:
     case Projection::Embedding:
@@ -125,15 +141,18 @@ void Adapter::Release::operator()(std::byte* memory) const {
 }
 
 Adapter::Adapter(AdapterBase base)
-    : base_(std::move(base)), index_(std::size_t{base_.layer_count} * kProjectionCount, -1) {}
+    : base_(std::move(base)), index_(base_.layers.size() * kProjectionCount, -1) {}
 
 Result<void> Adapter::check(const AdapterPart& part) const {
   const std::string where = name_of(part);
   const std::uint32_t layer_count =
-      part.projection == Projection::Embedding ? 1 : base_.layer_count;
+      part.projection == Projection::Embedding ? 1 : base_.layer_count();
   if (part.layer >= layer_count) {
     return Error(ErrorCode::NotFound,
                  where + ": the model has " + std::to_string(layer_count) + " layers");
+  }
+  if (!base_.has(part.layer, part.projection)) {
+    return Error(ErrorCode::NotFound, where + ": this layer of the model has no such projection");
   }
   if (part.rank == 0) return Error(ErrorCode::Corrupted, where + ": the rank is 0");
   if (part.rank > kAdapterRankMax) {
@@ -156,8 +175,10 @@ Result<void> Adapter::check(const AdapterPart& part) const {
     return Error(ErrorCode::Corrupted, where + ": " + name + " has " + std::to_string(bytes) +
                                            " bytes; its shape takes " + std::to_string(wanted));
   };
-  TRY(check_half("A", part.a_format, part.a.size(), base_.input_count(part.projection)));
-  return check_half("B", part.b_format, part.b.size(), base_.output_count(part.projection));
+  TRY(check_half("A", part.a_format, part.a.size(),
+                 base_.input_count(part.layer, part.projection)));
+  return check_half("B", part.b_format, part.b.size(),
+                    base_.output_count(part.layer, part.projection));
 }
 
 Result<std::shared_ptr<const Adapter>> Adapter::create(AdapterBase base,
@@ -179,9 +200,9 @@ Result<std::shared_ptr<const Adapter>> Adapter::create(AdapterBase base,
                          .scale = part.scale,
                          .a_format = part.a_format,
                          .b_format = part.b_format,
-                         .input_count = shape.input_count(part.projection),
-                         .output_count = shape.output_count(part.projection),
-                         .a_stride = in_lanes(shape.input_count(part.projection))};
+                         .input_count = shape.input_count(part.layer, part.projection),
+                         .output_count = shape.output_count(part.layer, part.projection),
+                         .a_stride = in_lanes(shape.input_count(part.layer, part.projection))};
     if (part.projection == Projection::Embedding) matrix.a_stride = part.rank;
     std::int32_t& entry =
         adapter

@@ -15,7 +15,7 @@
 // Thread   any; nothing changes after create().
 // Errors   Corrupted for numbers that are not finite, two parts for one projection, or a part with
 //          another number of bytes than its shape takes; TooLarge beyond kAdapterRankMax; NotFound
-//          for a layer that the base lacks; InvalidArgument for an adapter without matrices.
+//          for a layer that the base lacks, or a projection that its layer lacks; InvalidArgument for an adapter without matrices.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +26,7 @@
 #include "base/result.h"
 #include "base/sha256.h"
 #include "inference/api/number_format.h"
+#include "inference/api/types.h"
 
 namespace quire::inference {
 
@@ -45,18 +46,29 @@ const char* projection_name(Projection projection);  // "query"
 
 inline constexpr std::uint32_t kAdapterRankMax = 1024;
 
-// The shape of the model that an adapter is for.
-struct AdapterBase {
-  std::string architecture;  // As ModelInfo::architecture.
-  std::uint32_t layer_count = 0;
-  std::uint32_t embedding_width = 0;
+// The widths of a layer's matrices. 0: the layer has no projection of that width.
+struct AdapterLayer {
   std::uint32_t query_width = 0;  // head_count * head_dim
   std::uint32_t kv_width = 0;     // kv_head_count * head_dim
   std::uint32_t feed_forward_width = 0;
-  std::uint32_t vocabulary_size = 0;
 
-  std::uint32_t input_count(Projection projection) const;
-  std::uint32_t output_count(Projection projection) const;
+  friend bool operator==(const AdapterLayer&, const AdapterLayer&) = default;
+};
+
+// The shape of the model that an adapter is for.
+struct AdapterBase {
+  std::string architecture;  // As ModelInfo::architecture.
+  std::uint32_t embedding_width = 0;
+  std::uint32_t vocabulary_size = 0;
+  std::vector<AdapterLayer> layers;
+
+  std::uint32_t layer_count() const { return static_cast<std::uint32_t>(layers.size()); }
+  // False: it is the shape of another model, by what ModelInfo says of it.
+  bool may_be_of(const ModelInfo& model) const;
+  bool has(std::uint32_t layer, Projection projection) const;
+  // Require: has().
+  std::uint32_t input_count(std::uint32_t layer, Projection projection) const;
+  std::uint32_t output_count(std::uint32_t layer, Projection projection) const;
   friend bool operator==(const AdapterBase&, const AdapterBase&) = default;
 };
 

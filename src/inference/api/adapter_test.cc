@@ -15,12 +15,9 @@ namespace {
 
 AdapterBase small_base() {
   return {.architecture = "llama",
-          .layer_count = 2,
           .embedding_width = 24,
-          .query_width = 32,
-          .kv_width = 16,
-          .feed_forward_width = 40,
-          .vocabulary_size = 50};
+          .vocabulary_size = 50,
+          .layers = {2, {.query_width = 32, .kv_width = 16, .feed_forward_width = 40}}};
 }
 
 std::shared_ptr<const Adapter> made(std::vector<AdapterPart> parts) {

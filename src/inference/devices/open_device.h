@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 #include "inference/api/backend.h"
+#include "inference/architectures/model_files.h"
 #include "inference/devices/shared/device_options.h"
-#include "inference/weights/model_files.h"
 
 namespace quire::inference {
 

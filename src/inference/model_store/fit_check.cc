@@ -7,10 +7,10 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "inference/architectures/gguf_model.h"
+#include "inference/architectures/model_config.h"
+#include "inference/architectures/model_files.h"
 #include "inference/weights/byte_source.h"
-#include "inference/weights/gguf_model.h"
-#include "inference/weights/model_config.h"
-#include "inference/weights/model_files.h"
 #include "inference/weights/safetensors_file.h"
 
 namespace quire::inference {

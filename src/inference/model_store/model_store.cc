@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "inference/architectures/model_files.h"
 #include "inference/model_store/download.h"
 #include "inference/model_store/fit_check.h"
 #include "inference/model_store/hub_choice.h"
@@ -17,7 +18,6 @@
 #include "inference/model_store/stored_files.h"
 #include "inference/model_store/web_url.h"
 #include "inference/weights/gguf_shards.h"
-#include "inference/weights/model_files.h"
 
 namespace quire::inference {
 namespace {

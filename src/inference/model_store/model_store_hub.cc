@@ -5,10 +5,10 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "inference/architectures/gguf_model.h"
 #include "inference/model_store/fit_check.h"
 #include "inference/model_store/known_models.h"
 #include "inference/model_store/model_store.h"
-#include "inference/weights/gguf_model.h"
 
 namespace quire::inference {
 namespace {

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "inference/architectures/model_files.h"
 #include "inference/model_store/download.h"
-#include "inference/weights/model_files.h"
 #include "support/tiny_gguf.h"
 
 namespace quire::inference {

@@ -16,7 +16,6 @@ namespace {
 constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
 // The loader hashes 2 GB/s, which three packing threads keep up with.
 constexpr std::uint32_t kPackingThreadsMax = 3;
-constexpr std::uint32_t kHeadDimMax = 256;
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
@@ -44,7 +43,7 @@ class Loader {
       bytes_total_ += source_.tensor(i).bytes();
     }
     weights_.spec = files.spec();
-    weights_.layers.resize(files.spec().layer_count);
+    weights_.layers.resize(files.spec().layer_count());
   }
 
   Result<ModelWeights> load() {
@@ -100,7 +99,7 @@ class Loader {
         aligned(kernels_.packed_bytes(tensor.format, tensor.row_count, tensor.column_count));
     matrix = {tensor.format, tensor.row_count, tensor.column_count, packed};
     // Whole heads, so that rows that are reordered within a head are read once.
-    const std::uint64_t unit = std::lcm(std::uint64_t{64}, std::uint64_t{weights_.spec.head_dim});
+    const std::uint64_t unit = std::lcm(std::uint64_t{64}, tensor.rows_together());
     const std::uint64_t wanted = kSlabBytes / std::max<std::uint64_t>(1, tensor.row_bytes());
     const std::uint64_t slab_rows = std::max(unit, wanted / unit * unit);
     for (std::uint64_t row = 0; row < tensor.row_count; row += slab_rows) {
@@ -135,11 +134,6 @@ class Loader {
 Result<ModelWeights> ModelWeights::load(const ModelFiles& files, const KernelTable& kernels,
                                         std::uint32_t thread_count, const LoadProgress& progress) {
   QUIRE_CHECK(thread_count >= 1, "the caller's thread loads");
-  const ModelSpec& spec = files.spec();
-  if (spec.head_dim % 16 != 0 || spec.head_dim > kHeadDimMax) {
-    return Error(ErrorCode::NotSupported, "head_dim " + std::to_string(spec.head_dim) +
-                                              " is not supported (a multiple of 16, at most 256)");
-  }
   return Loader(files, kernels, thread_count, progress).load();
 }
 
@@ -151,10 +145,11 @@ ModelInfo model_info(const ModelWeights& weights) {
   info.vocabulary_size = spec.vocabulary_size;
   info.context_length = spec.context_length;
   info.embedding_width = spec.embedding_width;
-  info.layer_count = spec.layer_count;
-  info.head_count = spec.head_count;
-  info.kv_head_count = spec.kv_head_count;
-  info.head_dim = spec.head_dim;
+  info.layer_count = spec.layer_count();
+  const AttentionSpec& attention = *spec.layers.front().attention();
+  info.head_count = attention.head_count;
+  info.kv_head_count = attention.kv_head_count;
+  info.head_dim = attention.head_dim;
   info.bos_id = spec.bos_id;
   info.eos_id = spec.eos_id;
   info.stop_ids = spec.stop_ids;

@@ -7,13 +7,12 @@
 //
 // Owns     one arena for all matrices; vectors as F32.
 // Thread   any; nothing changes after load().
-// Errors   Io and Corrupted from the files, Unavailable when memory cannot be reserved,
-//          NotSupported for shapes that no kernel takes (head_dim).
+// Errors   Io and Corrupted from the files, Unavailable when memory cannot be reserved.
 #include <vector>
 
+#include "inference/architectures/model_files.h"
 #include "inference/kernels/kernels.h"
 #include "inference/memory/mapped_memory.h"
-#include "inference/weights/model_files.h"
 
 namespace quire::inference {
 

@@ -45,12 +45,14 @@ Transformer::Transformer(const ModelWeights& weights, const KernelTable& kernels
       spec_(&weights.spec),
       kernels_(&kernels),
       options_(options),
-      angles_(weights.spec.rope, weights.spec.head_dim),
-      query_width_(weights.spec.head_count * weights.spec.head_dim),
-      kv_width_(weights.spec.kv_head_count * weights.spec.head_dim),
+      attention_(std::get<AttentionSpec>(weights.spec.layers.front().mixer)),
+      angles_(weights.spec.ropes.front(), attention_.head_dim),
+      query_width_(attention_.query_width()),
+      kv_width_(attention_.kv_width()),
       width_stride_(aligned_floats(weights.spec.embedding_width)),
       qkv_stride_(query_width_ + std::size_t{2} * kv_width_),
-      feed_stride_(aligned_floats(weights.spec.feed_forward_width)) {
+      feed_stride_(
+          aligned_floats(std::get<DenseSpec>(weights.spec.layers.front().feed_forward).width)) {
   const std::size_t fit = kFeedBytes / (2 * sizeof(float) * feed_stride_) / 16 * 16;
   feed_rows_max_ = static_cast<std::uint32_t>(
       std::min<std::size_t>(options.row_count_max, std::max<std::size_t>(64, fit)));
@@ -120,7 +122,7 @@ Result<void> Transformer::reserve() {
     return std::exchange(bytes, bytes + aligned_bytes(length) + 64);
   };
   const std::size_t partial_floats =
-      spec_->head_count * (std::size_t{spec_->head_dim} + kPartialTail);
+      attention_.head_count * (std::size_t{attention_.head_dim} + kPartialTail);
   place(kPartialCountMax * partial_floats * sizeof(float));  // First: partials().
   const std::size_t x_at = place(rows * width_stride_ * sizeof(float));
   const std::size_t qkv_at = place(rows * qkv_stride_ * sizeof(float));
@@ -269,7 +271,7 @@ void Transformer::embed(const ForwardPlan& plan, std::uint32_t row) {
 void Transformer::rotate_and_store(const ForwardPlan& plan, std::uint32_t layer,
                                    std::uint32_t row) {
   const RoleWeights& weights = weights_->layers[layer];
-  const std::uint32_t dim = spec_->head_dim;
+  const std::uint32_t dim = attention_.head_dim;
   const std::uint32_t half = angles_.half();
   const float* cosine = cosine_ + std::size_t{row} * half;
   const float* sine = sine_ + std::size_t{row} * half;
@@ -278,13 +280,13 @@ void Transformer::rotate_and_store(const ForwardPlan& plan, std::uint32_t layer,
     kernels_->rope(cosine, sine, half, head);
   };
   float* query = qkv(row);
-  for (std::uint32_t h = 0; h < spec_->head_count; ++h)
+  for (std::uint32_t h = 0; h < attention_.head_count; ++h)
     turn(query + h * dim, weights.vectors[AttentionQNorm]);
   const ForwardRow& to = plan.rows[row];
   if (to.page == nullptr) return;
   float* key = query + query_width_;
   const float* value = key + kv_width_;
-  for (std::uint32_t h = 0; h < spec_->kv_head_count; ++h) {
+  for (std::uint32_t h = 0; h < attention_.kv_head_count; ++h) {
     turn(key + h * dim, weights.vectors[AttentionKNorm]);
     kernels_->store_kv(options_.kv.format, dim, options_.kv.page_size, to.page_slot, key + h * dim,
                        value + h * dim, to.page + options_.kv.head_offset(layer, h));
@@ -347,30 +349,31 @@ void Transformer::attention_input(Worker& worker, const ForwardPlan& plan, std::
 // The common part of all tasks of a kv head; query and output of its query head `group`.
 AttentionTask Transformer::attention_task(std::uint32_t layer, std::uint32_t head,
                                           std::uint32_t group, std::uint32_t group_count) const {
-  const std::uint32_t query_head = head * (spec_->head_count / spec_->kv_head_count) + group;
-  const std::size_t column = std::size_t{query_head} * spec_->head_dim;
-  const std::size_t partial_floats = spec_->head_dim + kPartialTail;
+  const std::uint32_t query_head =
+      head * (attention_.head_count / attention_.kv_head_count) + group;
+  const std::size_t column = std::size_t{query_head} * attention_.head_dim;
+  const std::size_t partial_floats = attention_.head_dim + kPartialTail;
   AttentionTask task;
   task.page_size = options_.kv.page_size;
   task.head_offset = options_.kv.head_offset(layer, head);
   task.kv_format = options_.kv.format;
-  task.head_dim = spec_->head_dim;
+  task.head_dim = attention_.head_dim;
   task.group_count = group_count;
-  task.scale = 1.0f / std::sqrt(static_cast<float>(spec_->head_dim));
+  task.scale = attention_.scale();
   task.query = qkv_ + column;
   task.query_stride = qkv_stride_;
   task.out = attended_ + column;
   task.out_stride = query_width_;
   task.partials.at = partials() + query_head * partial_floats;
-  task.partials.stride = spec_->head_count * partial_floats;
+  task.partials.stride = attention_.head_count * partial_floats;
   return task;
 }
 
 void Transformer::attend_partials(Worker& worker, const ForwardPlan& plan, std::uint32_t layer) {
-  const std::uint32_t groups = spec_->head_count / spec_->kv_head_count;
+  const std::uint32_t groups = attention_.head_count / attention_.kv_head_count;
   const std::uint32_t parts = divide_up(groups, kGroupsMax);
   const std::uint32_t groups_per_part = divide_up(groups, parts);
-  const std::uint32_t heads = spec_->kv_head_count;
+  const std::uint32_t heads = attention_.kv_head_count;
   const auto count = static_cast<std::uint32_t>(plan.partial_tasks.size());
   worker.phase(count * heads * parts, [&](std::uint32_t index) {
     const PartialRows& rows = plan.partial_tasks[index / (heads * parts)];
@@ -390,9 +393,9 @@ void Transformer::attend_partials(Worker& worker, const ForwardPlan& plan, std::
 
 void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t layer) {
   if (!plan.partial_tasks.empty()) attend_partials(worker, plan, layer);
-  const std::uint32_t groups = spec_->head_count / spec_->kv_head_count;
+  const std::uint32_t groups = attention_.head_count / attention_.kv_head_count;
   const auto chunk_count = static_cast<std::uint32_t>(plan.attention.size());
-  const std::uint32_t heads = spec_->kv_head_count;
+  const std::uint32_t heads = attention_.kv_head_count;
   const std::uint32_t parts = divide_up(groups, kGroupsMax);
   const std::uint32_t task_count = chunk_count * heads * parts;
   // If there are few tasks, those that do not divide evenly are split by query head: their keys are
@@ -500,15 +503,15 @@ void Transformer::forward(Worker& worker, const ForwardPlan& plan) {
   const auto row_count = static_cast<std::uint32_t>(plan.rows.size());
   if (row_count == 0) return;
   worker.phase(row_count, [&](std::uint32_t row) { embed(plan, row); });
-  for (std::uint32_t layer = 0; layer < spec_->layer_count; ++layer) {
+  for (std::uint32_t layer = 0; layer < spec_->layer_count(); ++layer) {
     attention_input(worker, plan, layer);
     attend(worker, plan, layer);
     const RoleWeights& weights = weights_->layers[layer];
     const Operand& operand = operands_[layer].attention_output;
     const std::byte* prepared = prepare_rows(
         worker, operand, row_count, [&](std::uint32_t row, float*) { return attended(row); });
-    const Part output = part(weights, AttentionOutput, operand,
-                             weights.vectors[AttentionOutputBias], nullptr);
+    const Part output =
+        part(weights, AttentionOutput, operand, weights.vectors[AttentionOutputBias], nullptr);
     const LowRankInput low_rank{layer, kAttentionOutput, 0, row_count};
     if (!plan.adapters.empty()) {
       shrink(worker, *kernels_, plan, low_rank, attended_, query_width_);

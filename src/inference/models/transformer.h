@@ -116,6 +116,7 @@ class Transformer {
   const ModelSpec* spec_;
   const KernelTable* kernels_;
   TransformerOptions options_;
+  AttentionSpec attention_;  // Of all layers.
   RopeAngles angles_;
   std::vector<LayerOperands> operands_;
   Operand head_operand_;

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "inference/architectures/model_files.h"
 #include "inference/tokenizer/engine_encoder.h"
 #include "inference/tokenizer/model_codec.h"
 #include "inference/tokenizer/pre_tokenizers.h"
@@ -12,7 +13,6 @@
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/tokenizer/utf8.h"
 #include "inference/weights/gguf_file.h"
-#include "inference/weights/model_files.h"
 #include "inference/weights/strict_json.h"
 
 namespace quire::inference {

@@ -9,8 +9,8 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "inference/architectures/model_files.h"
 #include "inference/tokenizer/chat_template.h"
-#include "inference/weights/model_files.h"
 
 namespace quire::inference {
 

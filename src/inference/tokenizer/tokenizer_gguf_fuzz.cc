@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "inference/architectures/model_files.h"
 #include "inference/tokenizer/tokenizer_parts.h"
-#include "inference/weights/model_files.h"
 #include "support/codec_exercise.h"
 
 using namespace quire::inference;

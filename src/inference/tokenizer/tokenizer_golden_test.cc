@@ -9,11 +9,11 @@
 #include <set>
 
 #include "base/sanitizer.h"
+#include "inference/architectures/model_files.h"
 #include "inference/tokenizer/pre_tokenizers.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/byte_source.h"
 #include "inference/weights/gguf_file.h"
-#include "inference/weights/model_files.h"
 #include "support/default_model.h"
 #include "support/golden_files.h"
 

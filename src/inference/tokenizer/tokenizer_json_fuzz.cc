@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "inference/architectures/model_files.h"
 #include "inference/tokenizer/tokenizer_parts.h"
-#include "inference/weights/model_files.h"
 #include "support/codec_exercise.h"
 
 using namespace quire::inference;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <span>
 
 namespace quire::inference {
 namespace {
@@ -30,7 +31,20 @@ Error corrupted(const std::string& what) {
   return Error(ErrorCode::Corrupted, what);
 }
 
-Result<void> check_heads(const ModelSpec& spec) {
+Result<void> check_bounds(std::span<const Bound> bounds) {
+  for (const Bound& bound : bounds) {
+    if (bound.value > 0 && bound.value <= bound.maximum) continue;
+    return corrupted(std::string(bound.name) + " is " + std::to_string(bound.value) + "; 1 to " +
+                     std::to_string(bound.maximum) + " was expected");
+  }
+  return {};
+}
+
+Result<void> check_attention(const AttentionSpec& spec) {
+  const Bound bounds[] = {{"head count", spec.head_count, kHeadCountMax},
+                          {"kv head count", spec.kv_head_count, kHeadCountMax},
+                          {"head_dim", spec.head_dim, kWidthMax}};
+  TRY(check_bounds(bounds));
   const std::string dim = std::to_string(spec.head_dim);
   if (spec.head_dim % kHeadDimMultiple != 0 || spec.head_dim > kHeadDimMax) {
     return not_supported("head_dim is " + dim + "; multiples of 16 up to 256 are supported");
@@ -51,16 +65,15 @@ Result<void> check_heads(const ModelSpec& spec) {
   return {};
 }
 
-Result<void> check_rope(const ModelSpec& spec) {
-  if (!(spec.rope.theta >= 1.0 && spec.rope.theta <= 1e15)) {
-    return corrupted("rope theta is " + std::to_string(spec.rope.theta) +
-                     "; 1 to 1e15 was expected");
+Result<void> check_rope(const RopeSpec& rope, std::uint32_t head_dim) {
+  if (!(rope.theta >= 1.0 && rope.theta <= 1e15)) {
+    return corrupted("rope theta is " + std::to_string(rope.theta) + "; 1 to 1e15 was expected");
   }
-  if (!spec.rope.factors.empty() && spec.rope.factors.size() != spec.head_dim / 2) {
-    return corrupted(std::to_string(spec.rope.factors.size()) + " rope factors for head_dim " +
-                     std::to_string(spec.head_dim));
+  if (!rope.factors.empty() && rope.factors.size() != head_dim / 2) {
+    return corrupted(std::to_string(rope.factors.size()) + " rope factors for head_dim " +
+                     std::to_string(head_dim));
   }
-  for (const float factor : spec.rope.factors) {
+  for (const float factor : rope.factors) {
     if (!(factor >= 1e-6f && factor <= 1e6f)) {
       return corrupted("a rope factor is " + std::to_string(factor) + "; 1e-6 to 1e6 was expected");
     }
@@ -68,27 +81,51 @@ Result<void> check_rope(const ModelSpec& spec) {
   return {};
 }
 
+Result<void> check_layer(const ModelSpec& spec, const LayerSpec& layer) {
+  if (const AttentionSpec* attention = layer.attention()) {
+    TRY(check_attention(*attention));
+    if (attention->rope >= spec.ropes.size()) {
+      return corrupted("RoPE " + std::to_string(attention->rope) + " of " +
+                       std::to_string(spec.ropes.size()));
+    }
+    TRY(check_rope(spec.ropes[attention->rope], attention->head_dim));
+  }
+  if (const DenseSpec* dense = layer.dense()) {
+    const Bound bound{"feed-forward width", dense->width, kWidthMax * 4};
+    TRY(check_bounds(std::span(&bound, 1)));
+  }
+  return {};
+}
+
+Result<void> check_layers(const ModelSpec& spec) {
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    if (i > 0 && spec.layers[i] == spec.layers[i - 1]) continue;
+    Result<void> checked = check_layer(spec, spec.layers[i]);
+    if (checked.ok()) continue;
+    if (i == 0) return checked;  // Often all layers are alike.
+    return std::move(checked).take_error().while_("layer " + std::to_string(i));
+  }
+  return {};
+}
+
 }  // namespace
 
+float AttentionSpec::scale() const {
+  return 1.0f / std::sqrt(static_cast<float>(head_dim));
+}
+
+Result<void> check_layer_count(std::uint32_t layer_count) {
+  const Bound bound{"layer count", layer_count, kLayerCountMax};
+  return check_bounds(std::span(&bound, 1));
+}
+
 Result<void> ModelSpec::validate() const {
-  const Bound bounds[] = {
-      {"vocabulary size", vocabulary_size, kVocabularySizeMax},
-      {"context length", context_length, kContextLengthMax},
-      {"embedding width", embedding_width, kWidthMax},
-      {"layer count", layer_count, kLayerCountMax},
-      {"head count", head_count, kHeadCountMax},
-      {"kv head count", kv_head_count, kHeadCountMax},
-      {"head_dim", head_dim, kWidthMax},
-      {"feed-forward width", feed_forward_width, kWidthMax * 4},
-  };
-  for (const Bound& bound : bounds) {
-    if (bound.value == 0 || bound.value > bound.maximum) {
-      return corrupted(std::string(bound.name) + " is " + std::to_string(bound.value) + "; 1 to " +
-                       std::to_string(bound.maximum) + " was expected");
-    }
-  }
-  TRY(check_heads(*this));
-  TRY(check_rope(*this));
+  const Bound bounds[] = {{"vocabulary size", vocabulary_size, kVocabularySizeMax},
+                          {"context length", context_length, kContextLengthMax},
+                          {"embedding width", embedding_width, kWidthMax}};
+  TRY(check_bounds(bounds));
+  TRY(check_layer_count(layer_count()));
+  TRY(check_layers(*this));
   if (!(rms_epsilon > 0.0f && rms_epsilon <= 0.1f)) {
     return corrupted("rms epsilon is " + std::to_string(rms_epsilon) +
                      "; above 0 and up to 0.1 was expected");

@@ -1,10 +1,12 @@
 #pragma once
-// ModelSpec: what a model's files say of its shape, as switches of the one transformer body.
+// ModelSpec: what a model's files say of its shape. It is a list of layers; each says how it mixes
+// tokens (its mixer) and how it transforms each of them (its feed-forward part).
 //
 // A plain value. validate() is the gate: what passed it is safe to size buffers and loops by.
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -19,33 +21,69 @@ struct RopeSpec {
   std::vector<float> factors;  // [head_dim / 2], or empty: all 1.
 };
 
-struct ModelSpec {
-  std::string name;
-  std::string architecture;  // "llama" (also Mistral), "qwen2", "qwen3".
-  std::uint32_t vocabulary_size = 0;
-  std::uint32_t context_length = 0;
-  std::uint32_t embedding_width = 0;
-  std::uint32_t layer_count = 0;
+// Norms of queries and keys, before RoPE.
+enum class QkNorm : std::uint8_t { None, EachHead };
+
+// softmax(scale * Q K^T) V, over the keys that a row sees.
+struct AttentionSpec {
   std::uint32_t head_count = 0;
   std::uint32_t kv_head_count = 0;
   std::uint32_t head_dim = 0;
-  std::uint32_t feed_forward_width = 0;
-  float rms_epsilon = 0.0f;
-  RopeSpec rope;
   std::uint32_t sliding_window = 0;  // A key is visible when query - key < this; 0: no window.
-  bool has_qk_norm = false;          // RMS norm of each q and k head, before RoPE.
+  std::uint32_t rope = 0;            // Of ModelSpec::ropes.
+  QkNorm qk_norm = QkNorm::None;
   bool has_qkv_bias = false;
-  bool has_attention_output_bias = false;
+  bool has_output_bias = false;
+
+  float scale() const;
+  std::uint32_t query_width() const { return head_count * head_dim; }
+  std::uint32_t kv_width() const { return kv_head_count * head_dim; }
+  friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
+};
+
+// down(silu(gate(x)) * up(x))
+struct DenseSpec {
+  std::uint32_t width = 0;
+
+  friend bool operator==(const DenseSpec&, const DenseSpec&) = default;
+};
+
+// x += mixer(norm(x)); x += feed_forward(norm(x)).
+struct LayerSpec {
+  std::variant<AttentionSpec> mixer;
+  std::variant<DenseSpec> feed_forward;
+
+  // Null: the layer has another kind.
+  const AttentionSpec* attention() const { return std::get_if<AttentionSpec>(&mixer); }
+  AttentionSpec* attention() { return std::get_if<AttentionSpec>(&mixer); }
+  const DenseSpec* dense() const { return std::get_if<DenseSpec>(&feed_forward); }
+  DenseSpec* dense() { return std::get_if<DenseSpec>(&feed_forward); }
+  friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
+};
+
+struct ModelSpec {
+  std::string name;
+  std::string architecture;  // Architecture::name.
+  std::uint32_t vocabulary_size = 0;
+  std::uint32_t context_length = 0;
+  std::uint32_t embedding_width = 0;
+  float rms_epsilon = 0.0f;
   bool tied_embeddings = false;  // There is no Output tensor: logits use TokenEmbedding.
+  std::vector<RopeSpec> ropes;   // Of which each layer with attention names one.
+  std::vector<LayerSpec> layers;
 
   std::int32_t bos_id = -1;  // -1: none.
   std::int32_t eos_id = -1;
   std::vector<TokenId> stop_ids;  // Ascending, without repeats; holds eos_id.
   std::optional<bool> add_bos;    // What the files say; empty: they leave it to the tokenizer.
 
+  std::uint32_t layer_count() const { return static_cast<std::uint32_t>(layers.size()); }
   // NotSupported or Corrupted, naming the value and its limit.
   Result<void> validate() const;
 };
+
+// Before layers are made of a number that a file gives. Corrupted, naming the limit.
+Result<void> check_layer_count(std::uint32_t layer_count);
 
 // A value beyond a float becomes infinity, which validate() refuses.
 float narrowed(double value);

@@ -7,51 +7,69 @@ namespace {
 
 using Shape = std::optional<TensorShape>;
 
-std::uint64_t query_width(const ModelSpec& spec) {
-  return std::uint64_t{spec.head_count} * spec.head_dim;
-}
-std::uint64_t kv_width(const ModelSpec& spec) {
-  return std::uint64_t{spec.kv_head_count} * spec.head_dim;
-}
 Shape when(bool is_there, TensorShape shape) {
   return is_there ? Shape(shape) : std::nullopt;
 }
 
-Shape embedding(const ModelSpec& spec) {
+Shape embedding(const ModelSpec& spec, const LayerSpec&) {
   return TensorShape{spec.vocabulary_size, spec.embedding_width};
 }
-Shape output(const ModelSpec& spec) {
+Shape output(const ModelSpec& spec, const LayerSpec&) {
   return when(!spec.tied_embeddings, {spec.vocabulary_size, spec.embedding_width});
 }
-Shape norm(const ModelSpec& spec) {
+Shape norm(const ModelSpec& spec, const LayerSpec&) {
   return TensorShape{1, spec.embedding_width};
 }
-Shape query(const ModelSpec& spec) {
-  return TensorShape{query_width(spec), spec.embedding_width};
+
+// ---- of attention ----
+
+Shape query(const ModelSpec& spec, const LayerSpec& layer) {
+  const AttentionSpec* attention = layer.attention();
+  if (attention == nullptr) return std::nullopt;
+  return TensorShape{attention->query_width(), spec.embedding_width};
 }
-Shape key(const ModelSpec& spec) {
-  return TensorShape{kv_width(spec), spec.embedding_width};
+Shape key(const ModelSpec& spec, const LayerSpec& layer) {
+  const AttentionSpec* attention = layer.attention();
+  if (attention == nullptr) return std::nullopt;
+  return TensorShape{attention->kv_width(), spec.embedding_width};
 }
-Shape attention_output(const ModelSpec& spec) {
-  return TensorShape{spec.embedding_width, query_width(spec)};
+Shape attention_output(const ModelSpec& spec, const LayerSpec& layer) {
+  const AttentionSpec* attention = layer.attention();
+  if (attention == nullptr) return std::nullopt;
+  return TensorShape{spec.embedding_width, attention->query_width()};
 }
-Shape query_bias(const ModelSpec& spec) {
-  return when(spec.has_qkv_bias, {1, query_width(spec)});
+Shape query_bias(const ModelSpec&, const LayerSpec& layer) {
+  const AttentionSpec* attention = layer.attention();
+  if (attention == nullptr) return std::nullopt;
+  return when(attention->has_qkv_bias, {1, attention->query_width()});
 }
-Shape key_bias(const ModelSpec& spec) {
-  return when(spec.has_qkv_bias, {1, kv_width(spec)});
+Shape key_bias(const ModelSpec&, const LayerSpec& layer) {
+  const AttentionSpec* attention = layer.attention();
+  if (attention == nullptr) return std::nullopt;
+  return when(attention->has_qkv_bias, {1, attention->kv_width()});
 }
-Shape attention_output_bias(const ModelSpec& spec) {
-  return when(spec.has_attention_output_bias, {1, spec.embedding_width});
+Shape attention_output_bias(const ModelSpec& spec, const LayerSpec& layer) {
+  const AttentionSpec* attention = layer.attention();
+  if (attention == nullptr) return std::nullopt;
+  return when(attention->has_output_bias, {1, spec.embedding_width});
 }
-Shape head_norm(const ModelSpec& spec) {
-  return when(spec.has_qk_norm, {1, spec.head_dim});
+Shape head_norm(const ModelSpec&, const LayerSpec& layer) {
+  const AttentionSpec* attention = layer.attention();
+  if (attention == nullptr) return std::nullopt;
+  return when(attention->qk_norm == QkNorm::EachHead, {1, attention->head_dim});
 }
-Shape gate(const ModelSpec& spec) {
-  return TensorShape{spec.feed_forward_width, spec.embedding_width};
+
+// ---- of a dense feed-forward part ----
+
+Shape gate(const ModelSpec& spec, const LayerSpec& layer) {
+  const DenseSpec* dense = layer.dense();
+  if (dense == nullptr) return std::nullopt;
+  return TensorShape{dense->width, spec.embedding_width};
 }
-Shape down(const ModelSpec& spec) {
-  return TensorShape{spec.embedding_width, spec.feed_forward_width};
+Shape down(const ModelSpec& spec, const LayerSpec& layer) {
+  const DenseSpec* dense = layer.dense();
+  if (dense == nullptr) return std::nullopt;
+  return TensorShape{spec.embedding_width, dense->width};
 }
 
 constexpr auto kModel = TensorPlace::Model;

@@ -51,8 +51,8 @@ struct TensorRow {
   TensorPlace place{};
   TensorKind kind{};
   bool is_turned = false;  // Its rows belong to heads that RoPE turns.
-  // Nothing if the model lacks the role.
-  std::optional<TensorShape> (*shape)(const ModelSpec& spec) = nullptr;
+  // Nothing if the layer lacks the role. A role of the model does not look at `layer`.
+  std::optional<TensorShape> (*shape)(const ModelSpec& spec, const LayerSpec& layer) = nullptr;
 };
 
 const TensorRow& row_of(TensorRole role);

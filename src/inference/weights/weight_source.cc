@@ -61,7 +61,7 @@ Result<void> WeightSource::read(TensorRole role, std::uint32_t layer, std::uint3
   QUIRE_CHECK(row_first <= info.row_count && row_count <= info.row_count - row_first,
               "rows beyond the tensor");
   QUIRE_CHECK(into.size() == row_count * info.row_bytes(), "the buffer has another size");
-  if (found->interleaved_head_dim != 0) {
+  if (info.interleaved_head_dim != 0) {
     return read_interleaved(*found, row_first, row_count, into);
   }
   return found->source->read(found->offset + row_first * info.row_bytes(), into);
@@ -73,7 +73,7 @@ Result<void> WeightSource::read_interleaved(const Entry& entry, std::uint32_t ro
                                             std::span<std::byte> into) const {
   const TensorInfo& info = entry.info;
   const bool is_vector = info.row_count == 1;
-  const std::uint32_t head_dim = entry.interleaved_head_dim;
+  const std::uint32_t head_dim = info.interleaved_head_dim;
   const std::uint64_t row_bytes =
       is_vector ? format_shape(info.format).block_bytes : info.row_bytes();
   const std::uint32_t first = is_vector ? 0 : row_first;

@@ -5,6 +5,7 @@
 // Owns     shared, immutable byte sources (open files).
 // Thread   any; read() may run on several threads at once.
 // Errors   Io and Corrupted, when a file shrank or failed since it was opened.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,7 +27,13 @@ struct TensorInfo {
   NumberFormat format{};    // Vectors: F32, F16 or BF16.
   std::uint32_t row_count = 0;
   std::uint32_t column_count = 0;  // Whole blocks of `format`.
-  std::string name;                // In the file, for messages.
+  // Not 0: the file stores the rows of heads for interleaved RoPE (GGUF's llama).
+  // WeightSource::read() gives them in half-split order.
+  std::uint32_t interleaved_head_dim = 0;
+  std::string name;  // In the file, for messages.
+
+  // Rows that are best read at once.
+  std::uint32_t rows_together() const { return std::max(interleaved_head_dim, 1u); }
 
   std::uint64_t row_bytes() const {
     const FormatShape shape = format_shape(format);
@@ -41,13 +48,11 @@ using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)
 
 class WeightSource final {
  public:
-  // The place of a tensor. `interleaved_head_dim` is not 0 if the file stores the rows of each head
-  // for interleaved RoPE (GGUF's llama); read() then gives them in half-split order.
+  // The place of a tensor.
   struct Entry {
     TensorInfo info;
     std::shared_ptr<const ByteSource> source;
     std::uint64_t offset = 0;
-    std::uint32_t interleaved_head_dim = 0;
   };
   explicit WeightSource(std::vector<Entry> entries);
 
@@ -57,7 +62,7 @@ class WeightSource final {
   const TensorInfo* find(TensorRole role, std::uint32_t layer = 0) const;
 
   // Rows [row_first, row_first + row_count) in the file's block layout. `into` has exactly
-  // row_count * row_bytes() bytes. Best in whole multiples of head_dim, or of 64 rows.
+  // row_count * row_bytes() bytes. Best in whole multiples of rows_together().
   Result<void> read(TensorRole role, std::uint32_t layer, std::uint32_t row_first,
                     std::uint32_t row_count, std::span<std::byte> into) const;
 

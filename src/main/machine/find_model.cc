@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "inference/architectures/model_files.h"
 #include "inference/model_store/model_store.h"
 #include "inference/tokenizer/tokenizer_parts.h"
-#include "inference/weights/model_files.h"
 #include "main/machine/machine.h"
 
 namespace quire {

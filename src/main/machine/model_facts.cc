@@ -4,7 +4,7 @@
 
 #include "base/readable.h"
 #include "inference/api/kv_layout.h"
-#include "inference/weights/model_files.h"
+#include "inference/architectures/model_files.h"
 #include "main/machine/machine.h"
 #include "main/machine/machine_facts.h"
 
@@ -29,9 +29,10 @@ const char* kv_format_name(cli::KvFormatChoice format) {
 }
 
 std::uint64_t bytes_per_token(const inference::ModelSpec& spec, cli::KvFormatChoice format) {
-  return inference::KvLayout{.layer_count = spec.layer_count,
-                             .kv_head_count = spec.kv_head_count,
-                             .head_dim = spec.head_dim,
+  const inference::AttentionSpec& attention = *spec.layers.front().attention();
+  return inference::KvLayout{.layer_count = spec.layer_count(),
+                             .kv_head_count = attention.kv_head_count,
+                             .head_dim = attention.head_dim,
                              .format = kv_format_of(format)}
       .token_bytes();
 }

@@ -15,13 +15,7 @@ Result<void> check_adapters(const AdapterSetRef& set, const Replica& replica) {
                  "the device of model " + model.name + " computes no adapters");
   }
   for (std::size_t index = 0; index < set->set.size(); ++index) {
-    const inference::AdapterBase& base = (*set->weights)[index].adapter->base();
-    const bool is_of_model = base.architecture == model.architecture &&
-                             base.layer_count == model.layer_count &&
-                             base.embedding_width == model.embedding_width &&
-                             base.query_width == model.head_count * model.head_dim &&
-                             base.kv_width == model.kv_head_count * model.head_dim;
-    if (!is_of_model) {
+    if (!(*set->weights)[index].adapter->base().may_be_of(model)) {
       return Error(ErrorCode::InvalidArgument,
                    "adapter \"" + set->names[index] + "\" is not of model " + model.name);
     }

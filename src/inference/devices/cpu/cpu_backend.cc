@@ -16,6 +16,7 @@
 #include "inference/devices/shared/output_forms.h"
 #include "inference/devices/shared/page_transfer.h"
 #include "inference/models/transformer.h"
+#include "inference/weights/adapter_base.h"
 
 namespace quire::inference {
 namespace {
@@ -30,9 +31,10 @@ Result<KvLayout> layout_for(const ModelSpec& spec, const DeviceOptions& options)
     return Error(ErrorCode::InvalidArgument, "page size " + std::to_string(options.page_size) +
                                                  " is not supported (8, 16 or 32)");
   }
-  return KvLayout{.layer_count = spec.layer_count,
-                  .kv_head_count = spec.kv_head_count,
-                  .head_dim = spec.head_dim,
+  const AttentionSpec& attention = std::get<AttentionSpec>(spec.layers.front().mixer);
+  return KvLayout{.layer_count = spec.layer_count(),
+                  .kv_head_count = attention.kv_head_count,
+                  .head_dim = attention.head_dim,
                   .page_size = options.page_size,
                   .format = options.kv_format};
 }
@@ -79,7 +81,9 @@ class CpuBackend final : public Backend {
         model_(model_info(*weights_)),
         options_(options),
         sink_(sink),
-        plan_(model_.embedding_width, weights_->spec.sliding_window,
+        adapter_base_(adapter_base(weights_->spec)),
+        plan_(model_.embedding_width,
+              std::get<AttentionSpec>(weights_->spec.layers.front().mixer).sliding_window,
               {.page_size = options.page_size,
                .kv_head_count = model_.kv_head_count,
                .worker_count = options.threads,
@@ -165,12 +169,11 @@ class CpuBackend final : public Backend {
     sink_.complete(std::move(completion));
   }
 
-  // Checks a width that check_batch cannot check, because ModelInfo does not have it.
+  // Checks widths that check_batch cannot check, because ModelInfo does not have them.
   void check_adapters(const Batch& batch) const {
     for (const AdapterSet& set : batch.adapter_sets) {
       for (const AdapterUse& use : *set) {
-        QUIRE_CHECK(use.adapter->base().feed_forward_width == weights_->spec.feed_forward_width,
-                    "an adapter's feed-forward width");
+        QUIRE_CHECK(use.adapter->base() == adapter_base_, "an adapter's widths");
       }
     }
   }
@@ -246,6 +249,7 @@ class CpuBackend final : public Backend {
   const ModelInfo model_;
   const DeviceOptions options_;
   CompletionSink& sink_;
+  const AdapterBase adapter_base_;
   const SteadyClock clock_;  // Only for Completion::device_ns.
   BatchPlan plan_;
   std::vector<OutputScratch> scratch_;  // One for each worker.

@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "inference/api/backend.h"
+#include "inference/architectures/model_files.h"
 #include "inference/devices/shared/device_options.h"
-#include "inference/weights/model_files.h"
 
 namespace quire::inference {
 

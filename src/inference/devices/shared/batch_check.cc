@@ -43,17 +43,6 @@ void check_transfers(const Batch& batch, const BackendCapabilities& capabilities
   }
 }
 
-// Checks the properties of the base that ModelInfo has; adapters are made for one model.
-void check_adapter(const Adapter& adapter, const ModelInfo& model) {
-  const AdapterBase& base = adapter.base();
-  QUIRE_CHECK(base.architecture == model.architecture, "an adapter's architecture");
-  QUIRE_CHECK(base.layer_count == model.layer_count, "an adapter's layers");
-  QUIRE_CHECK(base.embedding_width == model.embedding_width, "an adapter's embedding width");
-  QUIRE_CHECK(base.vocabulary_size == model.vocabulary_size, "an adapter's vocabulary");
-  QUIRE_CHECK(base.query_width == model.head_count * model.head_dim, "an adapter's query width");
-  QUIRE_CHECK(base.kv_width == model.kv_head_count * model.head_dim, "an adapter's key width");
-}
-
 void check_adapter_sets(const Batch& batch, const BackendCapabilities& capabilities,
                         const ModelInfo& model) {
   QUIRE_CHECK(batch.adapter_sets.empty() || capabilities.adapters, "the backend has adapters");
@@ -67,7 +56,7 @@ void check_adapter_sets(const Batch& batch, const BackendCapabilities& capabilit
       const Digest& digest = use.adapter->digest();
       QUIRE_CHECK(before == nullptr || *before < digest, "an adapter set ascends by digest");
       before = &digest;
-      check_adapter(*use.adapter, model);
+      QUIRE_CHECK(use.adapter->base().may_be_of(model), "an adapter is of the batch's model");
     }
   }
   for (const Row& row : batch.rows) {

@@ -5,7 +5,7 @@
 
 #include "base/walk.h"
 #include "inference/api/types.h"
-#include "inference/weights/model_files.h"
+#include "inference/architectures/model_files.h"
 
 namespace quire::inference {
 

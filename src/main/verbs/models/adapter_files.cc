@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "inference/adapters/make_adapter_reader.h"
 #include "inference/adapters/peft_adapter.h"
+#include "inference/architectures/model_files.h"
 #include "inference/weights/gguf_shards.h"
-#include "inference/weights/model_files.h"
 #include "main/machine/machine.h"
 
 namespace quire {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "cli/terminal.h"
@@ -89,6 +91,37 @@ Result<void> list(const cli::ModelOptions& options) {
   return {};
 }
 
+using Numbers = std::vector<std::uint32_t>;
+
+// The numbers that layers have, each once, in the order of the layers.
+struct LayerFacts {
+  Numbers head_counts, kv_head_counts, head_dims, feed_forward_widths;
+
+  explicit LayerFacts(const inference::ModelSpec& spec) {
+    for (const inference::LayerSpec& layer : spec.layers) {
+      if (const inference::AttentionSpec* attention = layer.attention()) {
+        add(head_counts, attention->head_count);
+        add(kv_head_counts, attention->kv_head_count);
+        add(head_dims, attention->head_dim);
+      }
+      if (const inference::DenseSpec* dense = layer.dense()) add(feed_forward_widths, dense->width);
+    }
+  }
+
+ private:
+  static void add(Numbers& numbers, std::uint32_t number) {
+    if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
+  }
+};
+
+std::string listed(const Numbers& numbers) {
+  std::string text;
+  for (const std::uint32_t number : numbers) {
+    text += (text.empty() ? "" : " or ") + std::to_string(number);
+  }
+  return text;
+}
+
 void print_facts(const ModelFacts& facts) {
   const auto line = [](const char* name, const std::string& value) {
     char head[32];
@@ -100,11 +133,12 @@ void print_facts(const ModelFacts& facts) {
   line("path", facts.path);
   line("architecture", facts.spec.architecture);
   line("parameters", number(facts.parameter_count));
-  line("layers", number(facts.spec.layer_count));
+  const LayerFacts layers(facts.spec);
+  line("layers", number(facts.spec.layer_count()));
   line("width", number(facts.spec.embedding_width));
-  line("heads", number(facts.spec.head_count) + " (" + number(facts.spec.kv_head_count) +
-                    " of keys and values, " + number(facts.spec.head_dim) + " wide)");
-  line("feed forward", number(facts.spec.feed_forward_width));
+  line("heads", listed(layers.head_counts) + " (" + listed(layers.kv_head_counts) +
+                    " of keys and values, " + listed(layers.head_dims) + " wide)");
+  line("feed forward", listed(layers.feed_forward_widths));
   line("vocabulary", number(facts.spec.vocabulary_size));
   line("context", number(facts.spec.context_length) + " tokens");
   std::string formats;
@@ -120,17 +154,23 @@ void print_facts(const ModelFacts& facts) {
   line("tokens that fit", number(facts.pool_token_count));
 }
 
+// A number of all layers, or an array of those that some layers have.
+nlohmann::json number_or_array(const Numbers& numbers) {
+  return numbers.size() == 1 ? nlohmann::json(numbers.front()) : nlohmann::json(numbers);
+}
+
 nlohmann::json facts_json(const ModelFacts& facts) {
+  const LayerFacts layers(facts.spec);
   return {{"name", facts.spec.name},
           {"path", facts.path},
           {"architecture", facts.spec.architecture},
           {"parameters", facts.parameter_count},
-          {"layers", facts.spec.layer_count},
+          {"layers", facts.spec.layer_count()},
           {"embedding_width", facts.spec.embedding_width},
-          {"heads", facts.spec.head_count},
-          {"kv_heads", facts.spec.kv_head_count},
-          {"head_dim", facts.spec.head_dim},
-          {"feed_forward_width", facts.spec.feed_forward_width},
+          {"heads", number_or_array(layers.head_counts)},
+          {"kv_heads", number_or_array(layers.kv_head_counts)},
+          {"head_dim", number_or_array(layers.head_dims)},
+          {"feed_forward_width", number_or_array(layers.feed_forward_widths)},
           {"vocabulary_size", facts.spec.vocabulary_size},
           {"context_length", facts.spec.context_length},
           {"weight_bytes", facts.weight_bytes},

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "inference/weights/gguf_file.h"
 #include "inference/weights/model_spec.h"
-#include "inference/weights/tensor_binding.h"
+#include "inference/weights/stored_tensor.h"
 
 namespace quire::inference {
 

@@ -1,4 +1,4 @@
-#include "inference/weights/model_files.h"
+#include "inference/architectures/model_files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "inference/weights/gguf_model.h"
-#include "inference/weights/model_config.h"
+#include "inference/architectures/gguf_model.h"
+#include "inference/architectures/model_config.h"
+#include "inference/architectures/tensor_binding.h"
 #include "inference/weights/safetensors_file.h"
-#include "inference/weights/tensor_binding.h"
 
 namespace quire::inference {
 namespace {
@@ -202,19 +202,25 @@ Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
 }
 
 ModelDigester::ModelDigester(const ModelSpec& spec) {
+  // The digests of models whose layers are alike are older than layers of their own: they have the
+  // numbers of one layer, and name no kinds.
   add_text(hash_, "quire model 1");
   add_text(hash_, spec.architecture);
+  const LayerSpec& first = spec.layers.front();
+  const AttentionSpec& attention = std::get<AttentionSpec>(first.mixer);
   for (const std::uint32_t number :
-       {spec.vocabulary_size, spec.embedding_width, spec.layer_count, spec.head_count,
-        spec.kv_head_count, spec.head_dim, spec.feed_forward_width, spec.sliding_window}) {
+       {spec.vocabulary_size, spec.embedding_width, spec.layer_count(), attention.head_count,
+        attention.kv_head_count, attention.head_dim, std::get<DenseSpec>(first.feed_forward).width,
+        attention.sliding_window}) {
     add_value(hash_, number);
   }
+  const RopeSpec& rope = spec.ropes.front();
   add_value(hash_, spec.rms_epsilon);
-  add_value(hash_, spec.rope.theta);
-  add_value(hash_, static_cast<std::uint64_t>(spec.rope.factors.size()));
-  hash_.add(std::as_bytes(std::span(spec.rope.factors)));
-  for (const bool flag : {spec.has_qk_norm, spec.has_qkv_bias, spec.has_attention_output_bias,
-                          spec.tied_embeddings}) {
+  add_value(hash_, rope.theta);
+  add_value(hash_, static_cast<std::uint64_t>(rope.factors.size()));
+  hash_.add(std::as_bytes(std::span(rope.factors)));
+  for (const bool flag : {attention.qk_norm != QkNorm::None, attention.has_qkv_bias,
+                          attention.has_output_bias, spec.tied_embeddings}) {
     add_value(hash_, static_cast<std::uint8_t>(flag));
   }
 }
@@ -235,9 +241,9 @@ Result<Digest> digest_model(const ModelFiles& model) {
     const TensorInfo& tensor = weights.tensor(index);
     digester.begin_tensor(tensor);
     const std::uint64_t row_bytes = tensor.row_bytes();
-    const std::uint32_t dim = model.spec().head_dim;
+    const std::uint32_t together = tensor.rows_together();
     const auto rows_fitting = static_cast<std::uint32_t>(kDigestChunkBytes / row_bytes);
-    const std::uint32_t step = std::max(rows_fitting / dim * dim, dim);
+    const std::uint32_t step = std::max(rows_fitting / together * together, together);
     for (std::uint32_t row = 0; row < tensor.row_count; row += step) {
       const std::uint32_t count = std::min(step, tensor.row_count - row);
       chunk.resize(count * row_bytes);

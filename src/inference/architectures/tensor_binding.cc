@@ -1,11 +1,14 @@
-#include "inference/weights/tensor_binding.h"
+#include "inference/architectures/tensor_binding.h"
 
 #include <map>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/check.h"
 #include "base/utf8.h"
+#include "inference/architectures/architecture.h"
+#include "inference/weights/tensor_roles.h"
 
 namespace quire::inference {
 namespace {
@@ -37,18 +40,19 @@ Result<WeightSource::Entry> bind_tensor(const StoredTensor& tensor, const Tensor
                                               format_shape(tensor.format).name +
                                               "; F32, F16 and BF16 are supported");
   }
-  const bool interleaved =
-      row.is_turned && naming == TensorNaming::Gguf && spec.architecture == "llama";
+  const Architecture* architecture = find_architecture(spec.architecture);
+  const bool interleaved = row.is_turned && naming == TensorNaming::Gguf &&
+                           architecture != nullptr && architecture->has_interleaved_rows;
   WeightSource::Entry entry;
   entry.info = {row.role,
                 layer,
                 tensor.format,
                 static_cast<std::uint32_t>(shape.row_count),
                 static_cast<std::uint32_t>(shape.column_count),
+                interleaved ? spec.layers[layer].attention()->head_dim : 0,
                 tensor.name};
   entry.source = tensor.source;
   entry.offset = tensor.offset;
-  entry.interleaved_head_dim = interleaved ? spec.head_dim : 0;
   return entry;
 }
 
@@ -60,11 +64,18 @@ void set_switches(const std::vector<StoredTensor>& tensors, TensorNaming naming,
   const auto has = [&](TensorRole role) {
     return present.contains(tensor_name(row_of(role), naming, 0));
   };
+  const Architecture* architecture = find_architecture(spec.architecture);
+  QUIRE_CHECK(architecture != nullptr, "the spec was read by its architecture");
   // If every model of an architecture has certain tensors, bind_tensors() must report those that
   // are not there.
-  spec.has_qk_norm = spec.architecture == "qwen3" || has(TensorRole::AttentionQNorm);
-  spec.has_qkv_bias = spec.architecture == "qwen2" || has(TensorRole::AttentionQBias);
-  spec.has_attention_output_bias = has(TensorRole::AttentionOutputBias);
+  const bool has_qk_norm = architecture->has_qk_norm || has(TensorRole::AttentionQNorm);
+  for (LayerSpec& layer : spec.layers) {
+    AttentionSpec* attention = layer.attention();
+    if (attention == nullptr) continue;
+    attention->qk_norm = has_qk_norm ? QkNorm::EachHead : QkNorm::None;
+    attention->has_qkv_bias = architecture->has_qkv_bias || has(TensorRole::AttentionQBias);
+    attention->has_output_bias = has(TensorRole::AttentionOutputBias);
+  }
   spec.tied_embeddings = !has(TensorRole::Output);
 }
 
@@ -74,10 +85,10 @@ Result<WeightSource> bind_tensors(const std::vector<StoredTensor>& tensors, Tens
   for (const StoredTensor& tensor : tensors) unclaimed.emplace(tensor.name, &tensor);
   std::vector<WeightSource::Entry> entries;
   for (const TensorRow& row : tensor_rows()) {
-    const std::optional<TensorShape> shape = row.shape(spec);
-    if (!shape) continue;
-    const std::uint32_t count = row.place == TensorPlace::Layer ? spec.layer_count : 1;
+    const std::uint32_t count = row.place == TensorPlace::Layer ? spec.layer_count() : 1;
     for (std::uint32_t layer = 0; layer < count; ++layer) {
+      const std::optional<TensorShape> shape = row.shape(spec, spec.layers[layer]);
+      if (!shape) continue;
       const std::string name = tensor_name(row, naming, layer);
       const auto found = unclaimed.find(name);
       if (found == unclaimed.end()) {
@@ -90,7 +101,7 @@ Result<WeightSource> bind_tensors(const std::vector<StoredTensor>& tensors, Tens
   for (const auto& [name, tensor] : unclaimed) {
     if (may_be_left_out(name)) continue;
     return Error(ErrorCode::NotSupported,
-                 tensor->source->name() + ": the transformer body has no use for the tensor " +
+                 tensor->source->name() + ": the body has no use for the tensor " +
                      in_quotes(name) + " of this " + spec.architecture + " model");
   }
   return WeightSource(std::move(entries));

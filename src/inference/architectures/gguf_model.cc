@@ -1,4 +1,4 @@
-#include "inference/weights/gguf_model.h"
+#include "inference/architectures/gguf_model.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "inference/architectures/architecture.h"
 
 namespace quire::inference {
 namespace {
@@ -109,26 +110,28 @@ Result<double> linear_factor(const GgufFile& file, const std::string& prefix) {
   return type && *type == "none" ? 1.0 : *factor;
 }
 
-Result<void> read_rope(const GgufFile& file, const std::string& prefix, ModelSpec& spec) {
+Result<RopeSpec> read_rope(const GgufFile& file, const std::string& prefix,
+                           std::uint32_t head_dim) {
   const GgufMetadata& metadata = *file.metadata;
-  spec.rope.theta = TRY(metadata.find_real(prefix + "rope.freq_base")).value_or(10000.0);
+  RopeSpec rope;
+  rope.theta = TRY(metadata.find_real(prefix + "rope.freq_base")).value_or(10000.0);
   const std::uint32_t turned =
-      TRY(metadata.find_u32(prefix + "rope.dimension_count")).value_or(spec.head_dim);
-  if (turned != spec.head_dim) {
+      TRY(metadata.find_u32(prefix + "rope.dimension_count")).value_or(head_dim);
+  if (turned != head_dim) {
     return in_file(file, ErrorCode::NotSupported,
                    prefix + "rope.dimension_count is " + std::to_string(turned) +
-                       "; only RoPE over the whole head_dim of " + std::to_string(spec.head_dim) +
+                       "; only RoPE over the whole head_dim of " + std::to_string(head_dim) +
                        " is supported");
   }
   if (const GgufTensor* tensor = find_tensor(file, "rope_freqs.weight")) {
-    spec.rope.factors = TRY(stored_factors(file, *tensor, spec.head_dim));
+    rope.factors = TRY(stored_factors(file, *tensor, head_dim));
   }
   const double factor = TRY(linear_factor(file, prefix));
   if (factor != 1.0) {
-    if (spec.rope.factors.empty()) spec.rope.factors.assign(spec.head_dim / 2, 1.0f);
-    for (float& each : spec.rope.factors) each *= narrowed(factor);
+    if (rope.factors.empty()) rope.factors.assign(head_dim / 2, 1.0f);
+    for (float& each : rope.factors) each *= narrowed(factor);
   }
-  return {};
+  return rope;
 }
 
 Result<std::int32_t> token_id(const GgufMetadata& metadata, const char* key) {
@@ -235,43 +238,59 @@ Result<std::uint32_t> for_all_layers(const GgufFile& file, const std::string& ke
   return in_file(file, ErrorCode::NotFound, "the metadata has no " + in_quotes(key));
 }
 
-Result<void> read_shape(const GgufFile& file, const std::string& prefix, ModelSpec& spec) {
+// The heads of all layers.
+Result<AttentionSpec> read_attention(const GgufFile& file, const std::string& prefix,
+                                     std::uint32_t layer_count, std::uint32_t embedding_width) {
   const GgufMetadata& metadata = *file.metadata;
-  spec.context_length = TRY(metadata.u32(prefix + "context_length"));
-  spec.embedding_width = TRY(metadata.u32(prefix + "embedding_length"));
-  spec.layer_count = TRY(metadata.u32(prefix + "block_count"));
-  const std::uint32_t layers = spec.layer_count;
-  spec.feed_forward_width = TRY(for_all_layers(file, prefix + "feed_forward_length", layers));
-  spec.head_count = TRY(for_all_layers(file, prefix + "attention.head_count", layers));
-  spec.kv_head_count = TRY(find_for_all_layers(file, prefix + "attention.head_count_kv", layers))
-                           .value_or(spec.head_count);
-  spec.rms_epsilon = narrowed(TRY(metadata.real(prefix + "attention.layer_norm_rms_epsilon")));
-  if (spec.head_count == 0) {
+  AttentionSpec attention;
+  attention.head_count = TRY(for_all_layers(file, prefix + "attention.head_count", layer_count));
+  attention.kv_head_count =
+      TRY(find_for_all_layers(file, prefix + "attention.head_count_kv", layer_count))
+          .value_or(attention.head_count);
+  if (attention.head_count == 0) {
     return in_file(file, ErrorCode::Corrupted, prefix + "attention.head_count is 0");
   }
-  const std::uint32_t even_split = spec.embedding_width / spec.head_count;
-  spec.head_dim = TRY(metadata.find_u32(prefix + "attention.key_length")).value_or(even_split);
+  const std::uint32_t even_share = embedding_width / attention.head_count;
+  attention.head_dim = TRY(metadata.find_u32(prefix + "attention.key_length")).value_or(even_share);
   const std::uint32_t value_dim =
-      TRY(metadata.find_u32(prefix + "attention.value_length")).value_or(spec.head_dim);
-  if (value_dim != spec.head_dim) {
+      TRY(metadata.find_u32(prefix + "attention.value_length")).value_or(attention.head_dim);
+  if (value_dim != attention.head_dim) {
     return in_file(file, ErrorCode::NotSupported,
                    prefix + "attention.value_length is " + std::to_string(value_dim) +
-                       " where keys have " + std::to_string(spec.head_dim));
+                       " where keys have " + std::to_string(attention.head_dim));
   }
+  return attention;
+}
+
+Result<std::uint32_t> read_vocabulary_size(const GgufFile& file, const std::string& prefix) {
   const GgufTensor* embedding = find_tensor(file, "token_embd.weight");
   if (embedding == nullptr) {
     return in_file(file, ErrorCode::Corrupted, "the tensor token_embd.weight is missing");
   }
-  spec.vocabulary_size =
+  const auto rows =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(embedding->dimensions[1], 0xffffffffu));
-  const std::uint32_t said =
-      TRY(metadata.find_u32(prefix + "vocab_size")).value_or(spec.vocabulary_size);
-  if (said != spec.vocabulary_size) {
-    return in_file(file, ErrorCode::Corrupted,
-                   prefix + "vocab_size is " + std::to_string(said) +
-                       ", and token_embd.weight has " + std::to_string(spec.vocabulary_size) +
-                       " rows");
-  }
+  const std::uint32_t said = TRY(file.metadata->find_u32(prefix + "vocab_size")).value_or(rows);
+  if (said == rows) return rows;
+  return in_file(file, ErrorCode::Corrupted,
+                 prefix + "vocab_size is " + std::to_string(said) + ", and token_embd.weight has " +
+                     std::to_string(rows) + " rows");
+}
+
+Result<void> read_shape(const GgufFile& file, const std::string& prefix, ModelSpec& spec) {
+  const GgufMetadata& metadata = *file.metadata;
+  spec.context_length = TRY(metadata.u32(prefix + "context_length"));
+  spec.embedding_width = TRY(metadata.u32(prefix + "embedding_length"));
+  const std::uint32_t layer_count = TRY(metadata.u32(prefix + "block_count"));
+  const DenseSpec dense{.width =
+                            TRY(for_all_layers(file, prefix + "feed_forward_length", layer_count))};
+  const AttentionSpec attention =
+      TRY(read_attention(file, prefix, layer_count, spec.embedding_width));
+  spec.rms_epsilon = narrowed(TRY(metadata.real(prefix + "attention.layer_norm_rms_epsilon")));
+  spec.vocabulary_size = TRY(read_vocabulary_size(file, prefix));
+  Result<void> checked = check_layer_count(layer_count);
+  if (!checked.ok()) return std::move(checked).take_error().while_(file.source->name());
+  spec.layers.assign(layer_count, {attention, dense});
+  spec.ropes.resize(1);
   return {};
 }
 
@@ -284,7 +303,7 @@ Result<void> check(const GgufFile& file, const ModelSpec& spec) {
 }  // namespace
 
 bool supports_gguf_architecture(std::string_view architecture) {
-  return architecture == "llama" || architecture == "qwen2" || architecture == "qwen3";
+  return find_architecture(architecture) != nullptr;
 }
 
 Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
@@ -293,15 +312,15 @@ Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
   spec.architecture = TRY(metadata.text("general.architecture"));
   if (!supports_gguf_architecture(spec.architecture)) {
     return in_file(file, ErrorCode::NotSupported,
-                   "general.architecture is " + in_quotes(spec.architecture) +
-                       "; llama, qwen2 and qwen3 are supported");
+                   "general.architecture is " + in_quotes(spec.architecture) + "; " +
+                       architecture_names() + " are supported");
   }
   spec.name = TRY(metadata.find_text("general.name")).value_or(spec.architecture);
   const std::string prefix = spec.architecture + ".";
   TRY(refuse_unsupported(file, prefix));
   TRY(read_shape(file, prefix, spec));
   TRY(check(file, spec));  // Before anything is sized by it.
-  TRY(read_rope(file, prefix, spec));
+  spec.ropes = {TRY(read_rope(file, prefix, spec.layers.front().attention()->head_dim))};
   TRY(read_special_tokens(metadata, spec));
   TRY(check(file, spec));
   return spec;

@@ -7,7 +7,8 @@
 #include <map>
 #include <tuple>
 
-#include "inference/weights/model_files.h"
+#include "inference/architectures/model_files.h"
+#include "support/first_layer.h"
 #include "support/gguf_builder.h"
 #include "support/tiny_gguf.h"
 
@@ -124,7 +125,7 @@ class HostileGguf : public testing::Test {
 TEST_F(HostileGguf, IsAcceptedWhole) {
   Result<std::unique_ptr<ModelFiles>> model = open_bytes(file_);
   ASSERT_TRUE(model.ok()) << model.error().message();
-  EXPECT_EQ(model.value()->spec().head_dim, 16u);
+  EXPECT_EQ(test::first_attention(model.value()->spec()).head_dim, 16u);
   EXPECT_TRUE(model.value()->spec().tied_embeddings);
   EXPECT_EQ(model.value()->spec().add_bos, std::optional(true));
   EXPECT_GT(file_.size(), 18000u);
@@ -303,14 +304,15 @@ TEST_F(HostileGguf, ReadsLinearScalingAsLlamaCppDoes) {
                     each.factor);
     Result<std::unique_ptr<ModelFiles>> model = open_bytes(builder.build());
     ASSERT_TRUE(model.ok()) << model.error().message();
-    std::vector<float> factors = model.value()->spec().rope.factors;
+    std::vector<float> factors = model.value()->spec().ropes.front().factors;
     if (factors.empty()) factors.assign(8, 1.0f);
     EXPECT_EQ(factors, std::vector<float>(8, each.divisor)) << each.factor;
   }
   GgufBuilder both = tiny_model();
   both.add_f32("llama.rope.scale_linear", 2.0f);
   both.add_f32("llama.rope.scaling.factor", 8.0f);
-  EXPECT_EQ(open_bytes(both.build()).value()->spec().rope.factors, std::vector<float>(8, 8.0f));
+  EXPECT_EQ(open_bytes(both.build()).value()->spec().ropes.front().factors,
+            std::vector<float>(8, 8.0f));
 }
 
 TEST_F(HostileGguf, RefusesRopeNumbersThatMeanNothing) {
@@ -359,7 +361,7 @@ TEST_F(HostileGguf, IgnoresKeysThatTheArchitectureDoesNotRead) {
   builder.add_f32("llama.attention.clamp_kqv", 0.1f);
   Result<std::unique_ptr<ModelFiles>> model = open_bytes(builder.build());
   ASSERT_TRUE(model.ok()) << model.error().message();
-  EXPECT_EQ(model.value()->spec().sliding_window, 0u);
+  EXPECT_EQ(test::first_attention(model.value()->spec()).sliding_window, 0u);
   EXPECT_EQ(hex(digest_model(*model.value()).value()),
             hex(digest_model(*open_bytes(file_).value()).value()));
 }

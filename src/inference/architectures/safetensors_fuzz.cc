@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "inference/weights/model_config.h"
+#include "inference/architectures/model_config.h"
 #include "inference/weights/safetensors_file.h"
 
 using quire::Result;

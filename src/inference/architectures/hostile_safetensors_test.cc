@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "inference/weights/model_files.h"
+#include "inference/architectures/model_files.h"
 #include "inference/weights/safetensors_file.h"
 #include "support/gguf_builder.h"
 #include "support/golden.h"

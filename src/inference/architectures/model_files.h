@@ -1,7 +1,7 @@
 #pragma once
 // ModelFiles: one model on disk, opened and checked: a GGUF file or its shards, or a folder with
 // config.json and safetensors. Everything here was validated: hyperparameters are bounded, every
-// tensor that the transformer body needs exists with the right shape and lies inside its file.
+// tensor that the body needs exists with the right shape and lies inside its file.
 //
 // Owns     the open files. Tensor bytes stay on disk until weights().read().
 // Thread   any; nothing changes after open_model.

@@ -1,14 +1,17 @@
-#include "inference/weights/model_config.h"
+#include "inference/architectures/model_config.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "support/first_layer.h"
 #include "support/golden.h"
 
 namespace quire::inference {
 namespace {
+
+using test::first_attention;
 
 using nlohmann::json;
 
@@ -44,10 +47,11 @@ TEST(ModelConfig, ReadsBothFormsAlike) {
     Result<ModelSpec> newer = parse(golden_config(model + "/config_v5.json"));
     ASSERT_TRUE(published.ok()) << published.error().message();
     ASSERT_TRUE(newer.ok()) << newer.error().message();
-    EXPECT_EQ(published.value().rope.theta, newer.value().rope.theta);
-    EXPECT_EQ(published.value().rope.factors, newer.value().rope.factors);
-    EXPECT_EQ(published.value().head_dim, newer.value().head_dim);
-    EXPECT_EQ(published.value().has_qkv_bias, newer.value().has_qkv_bias);
+    EXPECT_EQ(published.value().ropes.front().theta, newer.value().ropes.front().theta);
+    EXPECT_EQ(published.value().ropes.front().factors, newer.value().ropes.front().factors);
+    EXPECT_EQ(first_attention(published.value()).head_dim, first_attention(newer.value()).head_dim);
+    EXPECT_EQ(first_attention(published.value()).has_qkv_bias,
+              first_attention(newer.value()).has_qkv_bias);
   }
 }
 
@@ -58,7 +62,7 @@ TEST(ModelConfig, ReadsLinearScalingUnderBothOfItsNames) {
     linear["rope_scaling"] = {{key, "linear"}, {"factor", 2.5}};
     Result<ModelSpec> spec = parse(linear);
     ASSERT_TRUE(spec.ok()) << spec.error().message();
-    EXPECT_EQ(spec.value().rope.factors, std::vector<float>(8, 2.5f));
+    EXPECT_EQ(spec.value().ropes.front().factors, std::vector<float>(8, 2.5f));
   }
 }
 
@@ -86,7 +90,7 @@ TEST(ModelConfig, ReadsRopeAsTransformersDoes) {
   const auto factors = [](const json& config) {
     Result<ModelSpec> spec = parse(config);
     EXPECT_TRUE(spec.ok()) << spec.error().message();
-    return spec.ok() ? spec.value().rope.factors : std::vector<float>();
+    return spec.ok() ? spec.value().ropes.front().factors : std::vector<float>();
   };
   const std::vector<float> twice(8, 2.0f);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
@@ -101,7 +105,7 @@ TEST(ModelConfig, ReadsRopeAsTransformersDoes) {
     EXPECT_TRUE(factors(with_rope(key, {{"factor", 1.0}})).empty()) << key;
     json inner = with_rope(key, {{"rope_type", "default"}, {"rope_theta", 5e5}});
     inner["rope_theta"] = 1e4;
-    EXPECT_EQ(parse(inner).value().rope.theta, 5e5) << key;
+    EXPECT_EQ(parse(inner).value().ropes.front().theta, 5e5) << key;
   }
   json both = with_rope("rope_scaling", {{"rope_type", "linear"}, {"factor", 2.0}});
   both["rope_parameters"] = {{"rope_type", "default"}};
@@ -151,26 +155,27 @@ TEST(ModelConfig, ReadsMistralAsLlamaWithAWindow) {
       parse(llama_with({{"model_type", "mistral"}, {"sliding_window", 4096}}));
   ASSERT_TRUE(mistral.ok()) << mistral.error().message();
   EXPECT_EQ(mistral.value().architecture, "llama");
-  EXPECT_EQ(mistral.value().sliding_window, 4096u);
+  EXPECT_EQ(first_attention(mistral.value()).sliding_window, 4096u);
 }
 
 TEST(ModelConfig, KeepsQwensWindowOffUnlessItIsSwitchedOn) {
   json qwen = golden_config("tiny_qwen2/config.json");
   qwen["sliding_window"] = 32;
-  EXPECT_EQ(parse(qwen).value().sliding_window, 0u);
+  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 0u);
   qwen["use_sliding_window"] = true;
-  EXPECT_EQ(parse(qwen).value().sliding_window, 0u) << "layer_types says full attention";
+  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 0u)
+      << "layer_types says full attention";
   qwen["layer_types"] = {"sliding_attention", "sliding_attention"};
-  EXPECT_EQ(parse(qwen).value().sliding_window, 32u);
+  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 32u);
   qwen["layer_types"] = {"full_attention", "sliding_attention"};
   expect_refused(qwen, ErrorCode::NotSupported, "in some layers only");
   qwen.erase("layer_types");
   qwen["max_window_layers"] = 1;
   expect_refused(qwen, ErrorCode::NotSupported, "in some layers only");
   qwen["max_window_layers"] = 2;
-  EXPECT_EQ(parse(qwen).value().sliding_window, 0u);
+  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 0u);
   qwen["max_window_layers"] = 0;
-  EXPECT_EQ(parse(qwen).value().sliding_window, 32u);
+  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 32u);
 }
 
 // Members that the class of an architecture does not have are ignored, as in transformers.
@@ -186,8 +191,8 @@ TEST(ModelConfig, IgnoresMembersThatTheArchitectureDoesNotRead) {
             {"rope_interleaved", true}, {"pretraining_tp", 2}, {"quantization_config", nullptr}}}) {
     Result<ModelSpec> spec = parse(llama_with(leftover));
     ASSERT_TRUE(spec.ok()) << spec.error().message();
-    EXPECT_EQ(spec.value().sliding_window, 0u) << leftover;
-    EXPECT_EQ(spec.value().rope.factors, plain.rope.factors) << leftover;
+    EXPECT_EQ(first_attention(spec.value()).sliding_window, 0u) << leftover;
+    EXPECT_EQ(spec.value().ropes.front().factors, plain.ropes.front().factors) << leftover;
   }
   // Mistral has no biases and Qwen 2 always has three.
   Result<ModelSpec> mistral = parse(llama_with({{"model_type", "mistral"},
@@ -196,22 +201,23 @@ TEST(ModelConfig, IgnoresMembersThatTheArchitectureDoesNotRead) {
                                                 {"use_sliding_window", false},
                                                 {"sliding_window", 24}}));
   ASSERT_TRUE(mistral.ok()) << mistral.error().message();
-  EXPECT_FALSE(mistral.value().has_qkv_bias);
-  EXPECT_EQ(mistral.value().sliding_window, 24u);
+  EXPECT_FALSE(first_attention(mistral.value()).has_qkv_bias);
+  EXPECT_EQ(first_attention(mistral.value()).sliding_window, 24u);
   json qwen2 = golden_config("tiny_qwen2/config.json");
   qwen2["attention_bias"] = false;
   qwen2["mlp_bias"] = true;
   Result<ModelSpec> qwen = parse(qwen2);
   ASSERT_TRUE(qwen.ok()) << qwen.error().message();
-  EXPECT_TRUE(qwen.value().has_qkv_bias);
-  EXPECT_FALSE(qwen.value().has_attention_output_bias);
+  EXPECT_TRUE(first_attention(qwen.value()).has_qkv_bias);
+  EXPECT_FALSE(first_attention(qwen.value()).has_output_bias);
 }
 
 TEST(ModelConfig, TakesTheWindowOfMistralsClassWhereTheFileNamesNone) {
-  EXPECT_EQ(parse(llama_with({{"model_type", "mistral"}})).value().sliding_window, 4096u);
+  EXPECT_EQ(first_attention(parse(llama_with({{"model_type", "mistral"}})).value()).sliding_window,
+            4096u);
   json without = llama_with({{"model_type", "mistral"}});
   without["sliding_window"] = nullptr;
-  EXPECT_EQ(parse(without).value().sliding_window, 0u);
+  EXPECT_EQ(first_attention(parse(without).value()).sliding_window, 0u);
   expect_refused(llama_with({{"model_type", "mistral"}, {"sliding_window", 0}}),
                  ErrorCode::Corrupted, "\"sliding_window\" is 0");
   json mixed = llama_with({{"model_type", "mistral"}, {"sliding_window", 16}});
@@ -222,7 +228,7 @@ TEST(ModelConfig, TakesTheWindowOfMistralsClassWhereTheFileNamesNone) {
 TEST(ModelConfig, TakesTheHeadDimOfQwen3sClassWhereTheFileNamesNone) {
   json qwen3 = golden_config("tiny_qwen3/config.json");
   qwen3.erase("head_dim");
-  EXPECT_EQ(parse(qwen3).value().head_dim, 128u);
+  EXPECT_EQ(first_attention(parse(qwen3).value()).head_dim, 128u);
 }
 
 TEST(ModelConfig, RefusesLayersThatSlideWithoutAWindow) {
@@ -238,7 +244,7 @@ TEST(ModelConfig, RefusesLayersThatSlideWithoutAWindow) {
   expect_refused(qwen, ErrorCode::NotSupported, "chunked_attention");
   qwen.erase("layer_types");
   qwen.erase("max_window_layers");  // 28 in Qwen's class, and so beyond these layers.
-  EXPECT_EQ(parse(qwen).value().sliding_window, 0u);
+  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 0u);
 }
 
 TEST(ModelConfig, RefusesQuantizedCheckpointsByTheirMethod) {
@@ -257,10 +263,10 @@ TEST(ModelConfig, DerivesWhatOlderFilesLeaveOut) {
                                              {"rope_theta", nullptr},
                                              {"rope_scaling", nullptr}}));
   ASSERT_TRUE(spec.ok()) << spec.error().message();
-  EXPECT_EQ(spec.value().head_dim, 16u);
-  EXPECT_EQ(spec.value().kv_head_count, 8u);
+  EXPECT_EQ(first_attention(spec.value()).head_dim, 16u);
+  EXPECT_EQ(first_attention(spec.value()).kv_head_count, 8u);
   EXPECT_FALSE(spec.value().tied_embeddings);
-  EXPECT_EQ(spec.value().rope.theta, 10000.0);
+  EXPECT_EQ(spec.value().ropes.front().theta, 10000.0);
 }
 
 TEST(ModelConfig, CollectsStopTokensFromBothFiles) {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/check.h"
+#include "inference/architectures/model_files.h"
 #include "inference/weights/gguf_shards.h"
-#include "inference/weights/model_files.h"
 
 using quire::Error;
 using quire::ErrorCode;

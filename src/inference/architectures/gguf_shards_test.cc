@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "inference/weights/model_files.h"
+#include "inference/architectures/model_files.h"
 #include "support/tiny_gguf.h"
 
 namespace quire::inference {

@@ -1,0 +1,62 @@
+#pragma once
+// Architecture: what is particular to a family of models. Each has a file of its own in this
+// folder, with the keys that its files have, the layers that they mean, and what is refused.
+//
+// A GGUF file names its architecture; its common keys are read by gguf_model.cc. A config.json
+// names a model_type, and ConfigType says how its members are read.
+//
+// Thread   any; constant.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "inference/weights/model_spec.h"
+#include "inference/weights/strict_json.h"
+
+namespace quire::inference {
+
+struct Architecture {
+  std::string_view name;  // general.architecture of a GGUF file, and ModelInfo::architecture.
+  // GGUF files store the rows of turned heads for interleaved RoPE.
+  bool has_interleaved_rows = false;
+  // Tensors that each model of it has. Others may have them.
+  bool has_qkv_bias = false;
+  bool has_qk_norm = false;
+};
+
+// A config.json, and what lies beside it.
+struct ConfigFile {
+  const JsonObject& members;
+  std::uint32_t norm_width = 0;  // Of q_norm in the weights; 0: unknown.
+};
+
+struct ConfigType {
+  std::string_view model_type;  // "mistral"
+  std::string_view class_name;  // "MistralForCausalLM": of the model that goes on with a text.
+  const Architecture* architecture = nullptr;
+  // Reads the shape of the model and its layers.
+  Result<void> (*read)(const ConfigFile& file, ModelSpec& spec) = nullptr;
+};
+
+std::span<const Architecture* const> architectures();
+const Architecture* find_architecture(std::string_view name);  // Null: it is not supported.
+std::span<const ConfigType* const> config_types();
+const ConfigType* find_config_type(std::string_view model_type);  // Null: it is not supported.
+// "llama, qwen2 and qwen3"
+std::string architecture_names();
+std::string config_type_names();
+std::string config_class_names();
+
+// ---- the families ----
+
+extern const Architecture kLlama;
+extern const ConfigType kLlamaConfig;
+extern const ConfigType kMistralConfig;
+extern const Architecture kQwen2;
+extern const ConfigType kQwen2Config;
+extern const Architecture kQwen3;
+extern const ConfigType kQwen3Config;
+
+}  // namespace quire::inference

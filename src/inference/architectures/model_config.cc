@@ -1,0 +1,186 @@
+#include "inference/architectures/model_config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "base/check.h"
+#include "base/utf8.h"
+#include "inference/architectures/config_members.h"
+#include "inference/weights/byte_source.h"
+#include "inference/weights/strict_json.h"
+
+namespace quire::inference {
+namespace {
+
+Result<Json> parse_object(const std::string& text, const std::string& where) {
+  if (text.empty()) return Error(ErrorCode::Corrupted, where + " is empty");
+  Json json = TRY(parse_json(text, where));
+  if (!json.is_object()) {
+    return Error(ErrorCode::Corrupted, where + " is not a JSON object");
+  }
+  return json;
+}
+
+// A model of a known type may be another than one that goes on with a text: one that embeds,
+// judges or drafts (LlamaModel, Qwen2ForRewardModel, LlamaForCausalLMEagle3).
+Result<void> check_architectures(const JsonObject& config) {
+  const Json* given = config.find("architectures");
+  if (given == nullptr || !given->is_array() || given->empty()) return {};
+  const auto goes_on = [](const Json& each) {
+    return each.is_string() && each.get_ref<const std::string&>().ends_with("ForCausalLM");
+  };
+  if (std::ranges::any_of(*given, goes_on)) return {};
+  return not_supported(config, "architectures is " + printable(dump_json(*given)) + "; " +
+                                   config_class_names() + " are supported");
+}
+
+Result<const ConfigType*> read_type(const JsonObject& config) {
+  const std::string type = TRY(config.text("model_type"));
+  if (const ConfigType* found = find_config_type(type)) return found;
+  return not_supported(
+      config, "model_type is " + in_quotes(type) + "; " + config_type_names() + " are supported");
+}
+
+Result<void> read_llama3(const JsonObject& rope, std::uint32_t head_dim, ModelSpec& spec) {
+  Llama3Scaling scaling;
+  scaling.factor = TRY(rope.real("factor"));
+  scaling.low_frequency_factor = TRY(rope.real("low_freq_factor"));
+  scaling.high_frequency_factor = TRY(rope.real("high_freq_factor"));
+  scaling.original_context_length =
+      TRY(rope.find_real("original_max_position_embeddings")).value_or(spec.context_length);
+  if (!(scaling.factor >= 1.0 && scaling.low_frequency_factor > 0.0 &&
+        scaling.high_frequency_factor > scaling.low_frequency_factor &&
+        scaling.original_context_length >= 1.0)) {
+    return Error(ErrorCode::Corrupted,
+                 rope.where() +
+                     ": llama3 scaling wants factor >= 1, 0 < low_freq_factor < "
+                     "high_freq_factor and original_max_position_embeddings >= 1");
+  }
+  RopeSpec& turned = spec.ropes.front();
+  turned.factors = llama3_factors(scaling, turned.theta, head_dim);
+  return {};
+}
+
+// rope_scaling, the older name, wins where a file has both, as in transformers. Empty ones count as
+// missing.
+Result<std::optional<JsonObject>> find_rope(const JsonObject& config) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    std::optional<JsonObject> rope = TRY(config.find_object(key));
+    if (!rope || rope->empty()) continue;
+    for (const auto& [name, value] : rope->members()) {
+      if (!value.is_object()) continue;
+      return not_supported(*rope, "RoPE of its own for " + in_quotes(name) + " is not supported");
+    }
+    return rope;
+  }
+  return std::optional<JsonObject>();
+}
+
+Result<void> read_scaling(const JsonObject& rope, std::uint32_t head_dim, ModelSpec& spec) {
+  std::optional<std::string> kind = TRY(rope.find_text("rope_type"));
+  if (!kind) kind = TRY(rope.find_text("type"));
+  if (!kind) {
+    // Some versions of transformers ignore such a factor and others fail.
+    if (TRY(rope.find_real("factor")).value_or(1.0) == 1.0) return {};
+    return not_supported(rope, "a factor without a rope_type is not supported; name the rope_type");
+  }
+  if (*kind == "default") return {};
+  if (*kind == "llama3") return read_llama3(rope, head_dim, spec);
+  if (*kind == "linear") {
+    spec.ropes.front().factors.assign(head_dim / 2, narrowed(TRY(rope.real("factor"))));
+    return {};
+  }
+  return not_supported(
+      rope, "rope_type is " + in_quotes(*kind) + "; default, linear and llama3 are supported");
+}
+
+// One RoPE, of the layers that attend.
+Result<void> read_rope(const JsonObject& config, ModelSpec& spec) {
+  const std::optional<JsonObject> rope = TRY(find_rope(config));
+  std::optional<double> theta;
+  if (rope) theta = TRY(rope->find_real("rope_theta"));
+  if (!theta) theta = TRY(config.find_real("rope_theta"));
+  spec.ropes.front().theta = theta.value_or(10000.0);
+  if (TRY(config.find_real("partial_rotary_factor")).value_or(1.0) != 1.0) {
+    return not_supported(config, "partial_rotary_factor is not supported");
+  }
+  if (!rope) return {};
+  if (TRY(rope->find_real("partial_rotary_factor")).value_or(1.0) != 1.0) {
+    return not_supported(*rope, "partial_rotary_factor is not supported");
+  }
+  const AttentionSpec* attention = spec.layers.front().attention();
+  QUIRE_CHECK(attention != nullptr, "a layer attends");
+  return read_scaling(*rope, attention->head_dim, spec);
+}
+
+// Adds the ids of eos_token_id, which is a number in some files and a list in other files.
+Result<void> add_ids(const JsonObject& object, const char* key, std::vector<std::uint32_t>& ids) {
+  const Json* value = object.find(key);
+  if (value == nullptr) return {};
+  const auto wanted = [&](const Json& each) -> Result<std::uint32_t> {
+    if (each.is_number_unsigned() && each.get<std::uint64_t>() < (1u << 31)) {
+      return each.get<std::uint32_t>();
+    }
+    return Error(ErrorCode::Corrupted, object.where() + ": \"" + key +
+                                           "\" is not a token id: " + printable(dump_json(each)));
+  };
+  if (!value->is_array()) {
+    ids.push_back(TRY(wanted(*value)));
+    return {};
+  }
+  for (const Json& each : *value) ids.push_back(TRY(wanted(each)));
+  return {};
+}
+
+Result<void> read_special_tokens(const JsonObject& config, const ConfigTexts& texts,
+                                 ModelSpec& spec) {
+  std::vector<std::uint32_t> begins;
+  std::vector<std::uint32_t> ends;
+  TRY(add_ids(config, "bos_token_id", begins));
+  TRY(add_ids(config, "eos_token_id", ends));
+  if (!texts.generation_config.empty()) {
+    const std::string where = texts.folder + "/generation_config.json";
+    const Json json = TRY(parse_object(texts.generation_config, where));
+    TRY(add_ids(JsonObject(json, where), "bos_token_id", begins));
+    TRY(add_ids(JsonObject(json, where), "eos_token_id", ends));
+  }
+  if (!texts.tokenizer_config.empty()) {
+    const std::string where = texts.folder + "/tokenizer_config.json";
+    const Json json = TRY(parse_object(texts.tokenizer_config, where));
+    spec.add_bos = TRY(JsonObject(json, where).find_bool("add_bos_token"));
+  }
+  if (!begins.empty()) spec.bos_id = static_cast<std::int32_t>(begins.front());
+  if (!ends.empty()) spec.eos_id = static_cast<std::int32_t>(ends.front());
+  std::ranges::sort(ends);
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  for (const std::uint32_t id : ends) spec.stop_ids.push_back(TokenId{id});
+  return {};
+}
+
+Result<void> check(const JsonObject& config, const ModelSpec& spec) {
+  Result<void> valid = spec.validate();
+  if (!valid.ok()) return std::move(valid).take_error().while_(config.where());
+  return {};
+}
+
+}  // namespace
+
+Result<ModelSpec> parse_model_config(const ConfigTexts& texts) {
+  const std::string where = texts.folder + "/config.json";
+  const Json json = TRY(parse_object(texts.config, where));
+  const JsonObject config(json, where);
+  ModelSpec spec;
+  spec.name = std::filesystem::path(texts.folder).filename().string();
+  const ConfigType* type = TRY(read_type(config));
+  TRY(check_architectures(config));
+  spec.architecture = type->architecture->name;
+  TRY(type->read({config, texts.norm_width}, spec));
+  TRY(check(config, spec));  // Before anything is sized by it.
+  TRY(read_rope(config, spec));
+  TRY(read_special_tokens(config, texts, spec));
+  TRY(check(config, spec));
+  return spec;
+}
+
+}  // namespace quire::inference
