@@ -242,8 +242,7 @@ inline Result<OfferedTool> read_tool(const Json& given, const std::string& path,
   tool.schema = arguments_schema(*schema);
   TRY(check_cache_control(in));
   TRY(in.accept_texts({"type"}));
-  in.accept({"eager_input_streaming"});
-  in.accept({"defer_loading"});  // All tools are offered from the beginning.
+  in.accept({"eager_input_streaming", "defer_loading"});  // All are offered from the beginning.
   TRY(in.finish());
   TRY(check_tool_name(tool.name, path + ".name", kNameBytesMax));
   return tool;

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "inference/devices/cpu/batch_plan.h"
-#include "inference/models/transformer.h"
+#include "inference/models/body.h"
 #include "inference/weights/safetensors_file.h"
 #include "quire/draw_arithmetic.h"
 #include "support/backend_driver.h"
@@ -256,9 +256,8 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
                 {.layout = layout, .mode = mode, .page_count = 64, .sequence_count = 4})
                 .take();
   auto embeds = inference::EmbedStore::create(4, weights.spec.embedding_width).take();
-  auto transformer =
-      inference::Transformer::create(weights, *kernels, {.kv = layout, .row_count_max = 512})
-          .take();
+  const auto body =
+      inference::Body::create(weights, *kernels, {.kv = layout, .row_count_max = 512}).take();
   inference::BatchPlan plan(weights.spec.embedding_width, 0, {});
   inference::WorkerPool pool(1, 0);
   const auto ids = some_ids(500);
@@ -277,10 +276,10 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
     Completion completion;
     plan.fill(batch, kv, embeds, completion);
     pool.run([&](inference::Worker& worker) {
-      transformer.forward(worker, plan.forward());
-      transformer.hidden(plan.hidden()[0].plan_row, plan.hidden()[0].out);
+      body->forward(worker, plan.forward());
+      body->hidden(plan.hidden()[0].plan_row, plan.hidden()[0].out);
       const float* vectors[] = {plan.hidden()[0].out};
-      transformer.logits(worker, vectors, logits.data());
+      body->logits(worker, vectors, logits.data());
     });
     kv.verify();
   }

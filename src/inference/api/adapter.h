@@ -15,7 +15,8 @@
 // Thread   any; nothing changes after create().
 // Errors   Corrupted for numbers that are not finite, two parts for one projection, or a part with
 //          another number of bytes than its shape takes; TooLarge beyond kAdapterRankMax; NotFound
-//          for a layer that the base lacks, or a projection that its layer lacks; InvalidArgument for an adapter without matrices.
+//          for a layer that the base lacks, or a projection that its layer lacks; InvalidArgument
+//          for an adapter without matrices.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 #pragma once
-// ForwardPlan: the forward passes of one batch as addresses, for the transformer body to run.
+// ForwardPlan: the forward passes of one batch as addresses, for the body to run.
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// The roles of tensors in a model, a row for each: what files call it, and which shape it has. A new
-// kind of tensor is a role and its row; readers, loaders and the digest come of them.
+// The roles of tensors in a model, a row for each: its names in files, and its shape. A new kind of
+// tensor is a role and its row; readers, loaders and the digest come of them.
 //
 // Thread   any; constant.
 #include <array>

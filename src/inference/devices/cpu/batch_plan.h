@@ -1,5 +1,5 @@
 #pragma once
-// BatchPlan is a Batch turned into addresses. It has the rows that the transformer runs, the hidden
+// BatchPlan is a Batch turned into addresses. It has the rows that the body runs, the hidden
 // states that are wanted after that, and the vectors that get a distribution.
 //
 // A plan is filled again for each batch and keeps its memory, so that a steady state does not

@@ -15,13 +15,13 @@
 #include "inference/devices/shared/batch_check.h"
 #include "inference/devices/shared/output_forms.h"
 #include "inference/devices/shared/page_transfer.h"
-#include "inference/models/transformer.h"
+#include "inference/models/body.h"
 #include "inference/weights/adapter_base.h"
 
 namespace quire::inference {
 namespace {
 
-// The revision of the transformer body: changes whenever its order of operations does.
+// The revision of the body: changes whenever its order of operations does.
 constexpr const char* kBodyRevision = "body-1";
 constexpr std::uint32_t kThreadsMax = 256;
 constexpr std::uint32_t kRowCountMax = 65536;
@@ -70,11 +70,11 @@ Result<void> check_options(const DeviceOptions& options) {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const KernelTable& kernels, std::unique_ptr<ModelWeights> weights,
-             Transformer transformer, KvStore kv, EmbedStore embeds,
+             std::unique_ptr<Body> body, KvStore kv, EmbedStore embeds,
              BackendCapabilities capabilities, const DeviceOptions& options, CompletionSink& sink)
       : kernels_(kernels),
         weights_(std::move(weights)),
-        transformer_(std::move(transformer)),
+        body_(std::move(body)),
         kv_(std::move(kv)),
         embeds_(std::move(embeds)),
         capabilities_(std::move(capabilities)),
@@ -212,17 +212,17 @@ class CpuBackend final : public Backend {
 
   // On every worker.
   void run(Worker& worker, const Batch& batch, Completion& completion) {
-    transformer_.forward(worker, plan_.forward());
+    body_->forward(worker, plan_.forward());
     const std::vector<HiddenWanted>& hidden = plan_.hidden();
     worker.phase(static_cast<std::uint32_t>(hidden.size()),
-                 [&](std::uint32_t i) { transformer_.hidden(hidden[i].plan_row, hidden[i].out); });
+                 [&](std::uint32_t i) { body_->hidden(hidden[i].plan_row, hidden[i].out); });
     const std::vector<DistributionWanted>& wanted = plan_.distributions();
     for (std::size_t first = 0; first < wanted.size(); first += kLogitsRowsMax) {
       const auto count =
           static_cast<std::uint32_t>(std::min<std::size_t>(kLogitsRowsMax, wanted.size() - first));
       const float* vectors[kLogitsRowsMax];
       for (std::uint32_t i = 0; i < count; ++i) vectors[i] = wanted[first + i].hidden;
-      transformer_.logits(worker, std::span(vectors, count), logits_.data());
+      body_->logits(worker, std::span(vectors, count), logits_.data());
       worker.phase(count, [&](std::uint32_t i) {
         const std::uint32_t index = wanted[first + i].index;
         const std::span logits(logits_.data() + std::size_t{i} * model_.vocabulary_size,
@@ -242,7 +242,7 @@ class CpuBackend final : public Backend {
 
   const KernelTable& kernels_;
   std::unique_ptr<ModelWeights> weights_;
-  Transformer transformer_;
+  std::unique_ptr<Body> body_;
   KvStore kv_;
   EmbedStore embeds_;
   const BackendCapabilities capabilities_;
@@ -274,7 +274,7 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
   const std::uint32_t page_count = TRY(page_count_for(layout, options));
   auto weights = std::make_unique<ModelWeights>(
       TRY(ModelWeights::load(files, *kernels, options.threads, options.on_load)));
-  Transformer transformer = TRY(Transformer::create(
+  std::unique_ptr<Body> body = TRY(Body::create(
       *weights, *kernels,
       {.kv = layout, .row_count_max = options.row_count_max, .worker_count = options.threads}));
   KvStore kv = TRY(KvStore::create({.layout = layout,
@@ -297,9 +297,9 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
   capabilities.kv_format = options.kv_format;
   capabilities.kv_mode = options.kv_mode;
   capabilities.adapters = true;
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(
-      *kernels, std::move(weights), std::move(transformer), std::move(kv), std::move(embeds),
-      std::move(capabilities), options, sink));
+  return std::unique_ptr<Backend>(
+      std::make_unique<CpuBackend>(*kernels, std::move(weights), std::move(body), std::move(kv),
+                                   std::move(embeds), std::move(capabilities), options, sink));
 }
 
 }  // namespace quire::inference

@@ -1,0 +1,21 @@
+#pragma once
+// How rows attend: tasks of one kv head each, shared out among the workers. Spans that several rows
+// see are met first, and leave partials (devices/cpu/attention_plan.h).
+//
+// Thread   called by every worker, in one order.
+#include "inference/api/kv_layout.h"
+#include "inference/models/matmul_phase.h"
+
+namespace quire::inference {
+
+// Where a layer's keys and values are, and the heads that look at them.
+struct AttentionHeads {
+  const AttentionSpec& spec;
+  const KvLayout& kv;
+  std::uint32_t layer = 0;
+};
+
+// attended[row] = softmax(scale * q K^T) V for the queries in qkv[row], of all rows.
+void attend(const Forward& forward, const AttentionHeads& heads);
+
+}  // namespace quire::inference

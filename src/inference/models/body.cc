@@ -1,0 +1,122 @@
+#include "inference/models/body.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace quire::inference {
+namespace {
+
+using enum TensorRole;
+
+// The heads of all layers, which share one RoPE.
+const AttentionSpec& attention_of(const ModelSpec& spec) {
+  return std::get<AttentionSpec>(spec.layers.front().mixer);
+}
+
+}  // namespace
+
+Body::Body(const ModelWeights& weights, const KernelTable& kernels, const BodyOptions& options)
+    : weights_(weights),
+      kernels_(kernels),
+      options_(options),
+      angles_(weights.spec.ropes.front(), attention_of(weights.spec).head_dim),
+      head_(kernels, {&weights.shared.matrices[Output]}) {
+  for (std::uint32_t layer = 0; layer < weights.spec.layer_count(); ++layer) {
+    layers_.push_back(make_layer(layer));
+  }
+}
+
+Result<std::unique_ptr<Body>> Body::create(const ModelWeights& weights, const KernelTable& kernels,
+                                           const BodyOptions& options) {
+  std::unique_ptr<Body> body(new Body(weights, kernels, options));
+  body->scratch_ = TRY(ForwardScratch::create(body->sizes()));
+  return body;
+}
+
+Body::Layer Body::make_layer(std::uint32_t layer) const {
+  const LayerSpec& spec = weights_.spec.layers[layer];
+  const RoleWeights& weights = weights_.layers[layer];
+  return {
+      AttentionMixer(layer, std::get<AttentionSpec>(spec.mixer), weights, options_.kv, kernels_),
+      DenseFeedForward(layer, weights, kernels_)};
+}
+
+ForwardSizes Body::sizes() const {
+  ForwardSizes sizes{.row_count_max = options_.row_count_max,
+                     .worker_count = options_.worker_count,
+                     .embedding_width = weights_.spec.embedding_width,
+                     .angle_count = angles_.half(),
+                     .prepared_bytes = kLogitsRowsMax * head_.stride,
+                     .operand_bytes = head_.stride};
+  const auto widen = [](std::size_t& size, std::size_t wanted) { size = std::max(size, wanted); };
+  for (const LayerSpec& layer : weights_.spec.layers) {
+    if (const AttentionSpec* attention = layer.attention()) {
+      const std::size_t partial_floats = attention->head_dim + kPartialTail;
+      widen(sizes.query_width, attention->query_width());
+      widen(sizes.qkv_width, attention->query_width() + std::size_t{2} * attention->kv_width());
+      widen(sizes.partial_width, attention->head_count * partial_floats);
+    }
+    if (const DenseSpec* dense = layer.dense()) widen(sizes.feed_forward_width, dense->width);
+  }
+  sizes.feed_row_count_max = feed_row_count_max(sizes.row_count_max, sizes.feed_forward_width);
+  const auto prepare = [&](const Operand& operand, std::size_t row_count) {
+    widen(sizes.prepared_bytes, row_count * operand.stride);
+    widen(sizes.operand_bytes, operand.stride);
+  };
+  for (const Layer& layer : layers_) {
+    std::visit(
+        [&](const auto& mixer) {
+          prepare(mixer.input(), sizes.row_count_max);
+          prepare(mixer.heads(), sizes.row_count_max);
+        },
+        layer.mixer);
+    std::visit(
+        [&](const auto& part) {
+          prepare(part.input(), sizes.row_count_max);
+          prepare(part.hidden(), sizes.feed_row_count_max);
+        },
+        layer.feed_forward);
+  }
+  return sizes;
+}
+
+void Body::embed(const Forward& forward, std::uint32_t row) const {
+  const ForwardRow& from = forward.plan.rows[row];
+  float* x = scratch_.x[row];
+  if (from.embed != nullptr) {
+    std::memcpy(x, from.embed, forward.spec.embedding_width * sizeof(float));
+  } else {
+    kernels_.unpack_row(weights_.shared.matrices[TokenEmbedding],
+                        static_cast<std::uint32_t>(from.token), x);
+    if (!forward.plan.adapters.empty()) embed_low_rank(kernels_, forward.plan, row, x);
+  }
+  angles_.at(from.position, scratch_.cosine[row], scratch_.sine[row]);
+}
+
+void Body::forward(Worker& worker, const ForwardPlan& plan) const {
+  if (plan.rows.empty()) return;
+  const Forward forward{worker, kernels_, weights_.spec, plan, scratch_};
+  worker.phase(forward.row_count(), [&](std::uint32_t row) { embed(forward, row); });
+  for (const Layer& layer : layers_) {
+    std::visit([&](const auto& mixer) { mixer.forward(forward); }, layer.mixer);
+    std::visit([&](const auto& part) { part.forward(forward); }, layer.feed_forward);
+  }
+}
+
+void Body::hidden(std::uint32_t row, float* out) const {
+  kernels_.rms_norm(scratch_.x[row], weights_.shared.vectors[OutputNorm].data(),
+                    weights_.spec.rms_epsilon, weights_.spec.embedding_width, out);
+}
+
+void Body::logits(Worker& worker, std::span<const float* const> vectors, float* out) const {
+  static const ForwardPlan kNoRows;
+  const Forward forward{worker, kernels_, weights_.spec, kNoRows, scratch_};
+  const Activations activations = vectors_of(forward, head_, vectors);
+  multiply(forward, activations,
+           {&weights_.shared.matrices[Output], nullptr, {out, weights_.spec.vocabulary_size}},
+           [](std::uint32_t, std::uint32_t, std::uint32_t) {});
+}
+
+}  // namespace quire::inference

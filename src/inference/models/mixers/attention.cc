@@ -1,0 +1,75 @@
+#include "inference/models/mixers/attention.h"
+
+namespace quire::inference {
+namespace {
+
+using enum TensorRole;
+
+// Projections that share an input.
+constexpr Projection kQkv[] = {Projection::Query, Projection::Key, Projection::Value};
+constexpr Projection kOutput[] = {Projection::AttentionOutput};
+
+}  // namespace
+
+AttentionMixer::AttentionMixer(std::uint32_t layer, const AttentionSpec& spec,
+                               const RoleWeights& weights, const KvLayout& kv,
+                               const KernelTable& kernels)
+    : layer_(layer),
+      spec_(&spec),
+      weights_(&weights),
+      kv_(&kv),
+      qkv_(kernels, {&weights.matrices[AttentionQ], &weights.matrices[AttentionK],
+                     &weights.matrices[AttentionV]}),
+      output_(kernels, {&weights.matrices[TensorRole::AttentionOutput]}) {}
+
+void AttentionMixer::forward(const Forward& forward) const {
+  const auto& matrices = weights_->matrices;
+  const auto& vectors = weights_->vectors;
+  const RowBuffer& qkv = forward.scratch.qkv;
+  const std::uint32_t query_width = spec_->query_width();
+  const std::uint32_t row_count = forward.row_count();
+
+  const Activations normed =
+      normed_rows(forward, qkv_, {layer_, kQkv, 0, row_count}, vectors[AttentionNorm]);
+  const MatrixOut parts[] = {
+      {&matrices[AttentionQ], &vectors[AttentionQBias], qkv},
+      {&matrices[AttentionK], &vectors[AttentionKBias], {qkv.at + query_width, qkv.stride}},
+      {&matrices[AttentionV],
+       &vectors[AttentionVBias],
+       {qkv.at + query_width + spec_->kv_width(), qkv.stride}},
+  };
+  multiply_all(forward, normed, parts, [&](std::uint32_t row) { rotate_and_store(forward, row); });
+
+  attend(forward, {*spec_, *kv_, layer_});
+
+  const Activations heads =
+      rows_of(forward, output_, {layer_, kOutput, 0, row_count}, forward.scratch.attended);
+  multiply_and_add(forward, heads, matrices[TensorRole::AttentionOutput],
+                   &vectors[AttentionOutputBias]);
+}
+
+void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row) const {
+  const KernelTable& kernels = forward.kernels;
+  const std::uint32_t dim = spec_->head_dim;
+  const float* cosine = forward.scratch.cosine[row];
+  const float* sine = forward.scratch.sine[row];
+  const auto turn = [&](float* head, const std::vector<float>& norm) {
+    if (!norm.empty()) kernels.rms_norm(head, norm.data(), forward.spec.rms_epsilon, dim, head);
+    kernels.rope(cosine, sine, dim / 2, head);
+  };
+  float* query = forward.scratch.qkv[row];
+  for (std::uint32_t h = 0; h < spec_->head_count; ++h) {
+    turn(query + h * dim, weights_->vectors[AttentionQNorm]);
+  }
+  const ForwardRow& to = forward.plan.rows[row];
+  if (to.page == nullptr) return;
+  float* key = query + spec_->query_width();
+  const float* value = key + spec_->kv_width();
+  for (std::uint32_t h = 0; h < spec_->kv_head_count; ++h) {
+    turn(key + h * dim, weights_->vectors[AttentionKNorm]);
+    kernels.store_kv(kv_->format, dim, kv_->page_size, to.page_slot, key + h * dim, value + h * dim,
+                     to.page + kv_->head_offset(layer_, h));
+  }
+}
+
+}  // namespace quire::inference

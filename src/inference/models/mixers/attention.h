@@ -1,0 +1,33 @@
+#pragma once
+// AttentionMixer: the attention of a layer (Vaswani et al. 2017), with RoPE (Su et al. 2021), in
+// groups of query heads that share keys and values (Ainslie et al. 2023).
+//
+// Thread   forward() is called by every worker, in one order.
+#include "inference/models/attention_phase.h"
+
+namespace quire::inference {
+
+class AttentionMixer {
+ public:
+  // Keep what they are given.
+  AttentionMixer(std::uint32_t layer, const AttentionSpec& spec, const RoleWeights& weights,
+                 const KvLayout& kv, const KernelTable& kernels);
+
+  // x += output(attend(qkv(norm(x)))). Writes the keys and values of all rows.
+  void forward(const Forward& forward) const;
+
+  const Operand& input() const { return qkv_; }
+  const Operand& heads() const { return output_; }
+
+ private:
+  void rotate_and_store(const Forward& forward, std::uint32_t row) const;
+
+  std::uint32_t layer_;
+  const AttentionSpec* spec_;
+  const RoleWeights* weights_;
+  const KvLayout* kv_;
+  Operand qkv_;
+  Operand output_;
+};
+
+}  // namespace quire::inference
