@@ -157,7 +157,7 @@ void attention(Bench& bench, const AttentionCase& c) {
   constexpr std::uint32_t kPageSize = 16;
   const std::uint32_t page_count = (c.slots + kPageSize - 1) / kPageSize;
   const std::size_t head_bytes =
-      KvLayout{.head_dim = c.head_dim, .page_size = kPageSize, .format = c.format}.head_bytes();
+      KvHeadLayout{.head_dim = c.head_dim, .page_size = kPageSize, .format = c.format}.bytes();
   const std::size_t page_bytes = head_bytes * c.kv_head_count * c.layer_count;
   const Pool pool(page_bytes * page_count);
   std::mt19937 random(9);

@@ -203,9 +203,9 @@ Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice
   HostGenerator generator(loop, machine->text(), machine->model());
   const StreamsTiming timing = TRY(run_streams(clock, {&generator}, {prompt}, kDecodeTokens));
   const std::uint64_t needed =
-      std::uint64_t{tokens + kDecodeTokens} * inference::kv_layout_of(machine->model_info(),
-                                                                      machine->device().page_size,
-                                                                      machine->device().kv_format)
+      std::uint64_t{tokens + kDecodeTokens} * inference::KvLayout(machine->model_info().kv_heads,
+                                                                  machine->device().page_size,
+                                                                  machine->device().kv_format)
                                                   .token_bytes();
   figures.prefill_tokens_per_s = tokens / timing.prefill_s;
   figures.decode_tokens_per_s = (kDecodeTokens - 1) / timing.decode_s;

@@ -14,7 +14,6 @@
 #include "inference/weights/safetensors_file.h"
 #include "quire/draw_arithmetic.h"
 #include "support/backend_driver.h"
-#include "support/first_layer.h"
 #include "support/golden.h"
 
 namespace quire::test::cpu_backend_test {
@@ -249,16 +248,14 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
   const auto* kernels = inference::choose_kernels(kernels_name).value();
   const auto files = inference::open_model(golden_path("tiny_qwen3")).take();
   const auto weights = inference::ModelWeights::load(*files, *kernels, 1).take();
-  const inference::KvLayout layout{.layer_count = weights.spec.layer_count(),
-                                   .kv_head_count = first_attention(weights.spec).kv_head_count,
-                                   .head_dim = first_attention(weights.spec).head_dim};
+  const inference::KvLayout layout(kv_heads(weights.spec), 16, inference::KvFormat::F16);
   auto kv = inference::KvStore::create(
                 {.layout = layout, .mode = mode, .page_count = 64, .sequence_count = 4})
                 .take();
   auto embeds = inference::EmbedStore::create(4, weights.spec.embedding_width).take();
   const auto body =
       inference::Body::create(weights, *kernels, {.kv = layout, .row_count_max = 512}).take();
-  inference::BatchPlan plan(weights.spec.embedding_width, 0, {});
+  inference::BatchPlan plan(weights.spec.embedding_width, {0}, {});
   inference::WorkerPool pool(1, 0);
   const auto ids = some_ids(500);
   std::vector<float> logits(weights.spec.vocabulary_size);

@@ -166,7 +166,7 @@ inline GgufBuilder gguf_adapter_builder(
     const std::string name = "blk." + std::to_string(pair.layer) + "." +
                              kNames[static_cast<std::uint32_t>(pair.projection)] + ".weight.lora_";
     const std::vector<float> b =
-        is_turned ? interleaved_rows(pair.b, pair.rank, first_attention(spec).head_dim) : pair.b;
+        is_turned ? interleaved_rows(pair.b, pair.rank, attention_of(spec).head_dim) : pair.b;
     builder.add_tensor(name + "a", {pair.a.size() / pair.rank, pair.rank}, type,
                        number_bytes(format, pair.a));
     builder.add_tensor(name + "b", {pair.rank, pair.b.size() / pair.rank}, type,

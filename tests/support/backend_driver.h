@@ -45,13 +45,17 @@ struct Device {
 
   static std::unique_ptr<Device> open(const std::string& path,
                                       const inference::DeviceOptions& options) {
-    auto device = std::make_unique<Device>();
     auto files = inference::open_model(path);
     if (!files.ok()) {
       ADD_FAILURE() << files.error().message();
       return nullptr;
     }
-    auto made = inference::open_device(*files.value(), options, device->sink);
+    return open(*files.value(), options);
+  }
+  static std::unique_ptr<Device> open(const inference::ModelFiles& files,
+                                      const inference::DeviceOptions& options) {
+    auto device = std::make_unique<Device>();
+    auto made = inference::open_device(files, options, device->sink);
     if (!made.ok()) {
       ADD_FAILURE() << made.error().message();
       return nullptr;

@@ -6,10 +6,10 @@
 
 namespace quire::test {
 
-inline const inference::AttentionSpec& first_attention(const inference::ModelSpec& spec) {
+inline const inference::AttentionSpec& attention_of(const inference::ModelSpec& spec) {
   return std::get<inference::AttentionSpec>(spec.layers.front().mixer);
 }
-inline const inference::DenseSpec& first_dense(const inference::ModelSpec& spec) {
+inline const inference::DenseSpec& dense_of(const inference::ModelSpec& spec) {
   return std::get<inference::DenseSpec>(spec.layers.front().feed_forward);
 }
 

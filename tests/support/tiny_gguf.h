@@ -130,12 +130,12 @@ inline void add_hyperparameters(GgufBuilder& builder, const inference::ModelSpec
   builder.add_u32(prefix + "block_count", spec.layer_count());
   builder.add_u32(prefix + "context_length", spec.context_length);
   builder.add_u32(prefix + "embedding_length", spec.embedding_width);
-  builder.add_u32(prefix + "feed_forward_length", first_dense(spec).width);
-  builder.add_u32(prefix + "attention.head_count", first_attention(spec).head_count);
-  builder.add_u32(prefix + "attention.head_count_kv", first_attention(spec).kv_head_count);
-  builder.add_u32(prefix + "attention.key_length", first_attention(spec).head_dim);
-  builder.add_u32(prefix + "attention.value_length", first_attention(spec).head_dim);
-  builder.add_u32(prefix + "rope.dimension_count", first_attention(spec).head_dim);
+  builder.add_u32(prefix + "feed_forward_length", dense_of(spec).width);
+  builder.add_u32(prefix + "attention.head_count", attention_of(spec).head_count);
+  builder.add_u32(prefix + "attention.head_count_kv", attention_of(spec).kv_head_count);
+  builder.add_u32(prefix + "attention.key_length", attention_of(spec).head_dim);
+  builder.add_u32(prefix + "attention.value_length", attention_of(spec).head_dim);
+  builder.add_u32(prefix + "rope.dimension_count", attention_of(spec).head_dim);
   builder.add_f32(prefix + "rope.freq_base", static_cast<float>(spec.ropes.front().theta));
   builder.add_f32(prefix + "attention.layer_norm_rms_epsilon", spec.rms_epsilon);
   builder.add_u32(prefix + "vocab_size", spec.vocabulary_size);
@@ -171,7 +171,7 @@ inline GgufBuilder tiny_gguf_builder(
     const bool is_turned = tensor.name.find("q_proj") != std::string::npos ||
                            tensor.name.find("k_proj") != std::string::npos;
     if (spec.architecture == "llama" && is_turned) {
-      numbers = interleaved(numbers, tensor.dimensions[0], first_attention(spec).head_dim);
+      numbers = interleaved(numbers, tensor.dimensions[0], attention_of(spec).head_dim);
     }
     const bool is_matrix = tensor.dimensions.size() == 2;
     const EncodedTensor encoded =

@@ -29,6 +29,12 @@ inline constexpr std::uint32_t kLaneSlots = 16;
 enum class KvFormat : std::uint8_t { F32, F16, BF16, Q8 };
 enum class KvMode : std::uint8_t { Paged, Basic };  // Basic: one growing buffer per sequence.
 
+// The heads of a layer that have keys and values; count 0: the layer has none.
+struct KvHeads {
+  std::uint32_t count = 0;
+  std::uint32_t head_dim = 0;
+};
+
 // The facts of a model that programs and the control layer may know.
 struct ModelInfo {
   std::string name;
@@ -37,10 +43,11 @@ struct ModelInfo {
   std::uint32_t context_length = 0;  // Tokens; limits the distance from a query to its oldest key.
   std::uint32_t embedding_width = 0;
   std::uint32_t layer_count = 0;
-  std::uint32_t head_count = 0;
+  std::uint32_t head_count = 0;  // Of the first layer that attends, as the next two.
   std::uint32_t kv_head_count = 0;
   std::uint32_t head_dim = 0;
-  std::int32_t bos_id = -1;  // -1: the model has none.
+  std::vector<KvHeads> kv_heads;  // Of each layer. Empty: the device keeps no keys and values.
+  std::int32_t bos_id = -1;       // -1: the model has none.
   std::int32_t eos_id = -1;
   std::vector<TokenId> stop_ids;  // End of text, of turn, of message.
   bool add_bos = false;           // Whether raw prompts begin with bos_id.

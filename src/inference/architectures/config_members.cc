@@ -68,10 +68,6 @@ Result<void> read_attention_bias(const JsonObject& config, ModelSpec& spec) {
 
 // ---- sliding windows ----
 
-Error mixed_windows(const JsonObject& config) {
-  return not_supported(config, "a sliding window in some layers only is not supported");
-}
-
 Result<std::optional<std::uint32_t>> find_window(const JsonObject& config) {
   if (!config.has("sliding_window")) return std::optional(kSlidingWindow);
   return config.find_u32("sliding_window");
@@ -98,16 +94,17 @@ Result<std::optional<std::vector<bool>>> find_sliding_layers(const JsonObject& c
 
 Result<void> set_windows(const JsonObject& config, std::optional<std::uint32_t> window,
                          const std::vector<bool>& is_sliding, ModelSpec& spec) {
-  const auto sliding_count = std::ranges::count(is_sliding, true);
-  if (sliding_count == 0) return {};
-  if (sliding_count != std::ssize(is_sliding)) return mixed_windows(config);
+  if (std::ranges::count(is_sliding, true) == 0) return {};
   if (!window || *window == 0) {
     return Error(ErrorCode::Corrupted,
                  config.where() +
                      ": layers attend through a sliding window, and \"sliding_window\" " +
                      (window ? "is 0" : "gives no width or is switched off"));
   }
-  for_each_attention(spec, [&](AttentionSpec& attention) { attention.sliding_window = *window; });
+  for (std::size_t layer = 0; layer < spec.layers.size(); ++layer) {
+    AttentionSpec* attention = spec.layers[layer].attention();
+    if (is_sliding[layer] && attention != nullptr) attention->sliding_window = *window;
+  }
   return {};
 }
 

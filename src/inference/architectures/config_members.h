@@ -38,7 +38,6 @@ Result<std::optional<std::vector<bool>>> find_sliding_layers(const JsonObject& c
 // Gives the window to these layers.
 Result<void> set_windows(const JsonObject& config, std::optional<std::uint32_t> window,
                          const std::vector<bool>& is_sliding, ModelSpec& spec);
-Error mixed_windows(const JsonObject& config);
 // As Qwen has them: where use_sliding_window is true, in the layers from max_window_layers on, or
 // by layer_types.
 Result<void> read_qwen_windows(const JsonObject& config, ModelSpec& spec);

@@ -204,13 +204,17 @@ Result<void> refuse_unsupported(const GgufFile& file, const std::string& prefix)
   return {};
 }
 
-// A number for all layers, or a list of one for each, which must then be equal.
-Result<std::optional<std::uint32_t>> find_for_all_layers(const GgufFile& file,
-                                                         const std::string& key,
-                                                         std::uint32_t layer_count) {
+// A number of each layer: the file has one for all, or a list. Nothing: it has no such key.
+Result<std::optional<std::vector<std::uint32_t>>> find_of_layers(const GgufFile& file,
+                                                                 const std::string& key,
+                                                                 std::uint32_t layer_count) {
+  using Numbers = std::optional<std::vector<std::uint32_t>>;
   const GgufMetadata& metadata = *file.metadata;
   const GgufValue* value = metadata.find(key);
-  if (value == nullptr || value->type != GgufType::Array) return metadata.find_u32(key);
+  if (value == nullptr || value->type != GgufType::Array) {
+    const auto number = TRY(metadata.find_u32(key));
+    return number ? Numbers(std::vector(layer_count, *number)) : Numbers();
+  }
   const std::vector<std::int32_t> numbers = TRY(metadata.integers(key));
   if (numbers.size() != layer_count) {
     return in_file(file, ErrorCode::Corrupted,
@@ -218,48 +222,53 @@ Result<std::optional<std::uint32_t>> find_for_all_layers(const GgufFile& file,
                        std::to_string(layer_count) + " layers");
   }
   for (const std::int32_t number : numbers) {
-    if (number < 0) {
-      return in_file(file, ErrorCode::Corrupted, key + " holds " + std::to_string(number));
-    }
-    if (number != numbers.front()) {
-      return in_file(file, ErrorCode::NotSupported,
-                     key + " holds " + std::to_string(numbers.front()) + " and " +
-                         std::to_string(number) + "; layers of different shapes are not supported");
-    }
+    if (number >= 0) continue;
+    return in_file(file, ErrorCode::Corrupted, key + " holds " + std::to_string(number));
   }
-  if (numbers.empty()) return std::optional<std::uint32_t>();
-  return std::optional(static_cast<std::uint32_t>(numbers.front()));
+  return Numbers(std::vector<std::uint32_t>(numbers.begin(), numbers.end()));
 }
 
-Result<std::uint32_t> for_all_layers(const GgufFile& file, const std::string& key,
-                                     std::uint32_t layer_count) {
-  const auto number = TRY(find_for_all_layers(file, key, layer_count));
-  if (number) return *number;
+Result<std::vector<std::uint32_t>> of_layers(const GgufFile& file, const std::string& key,
+                                             std::uint32_t layer_count) {
+  auto numbers = TRY(find_of_layers(file, key, layer_count));
+  if (numbers) return std::move(*numbers);
   return in_file(file, ErrorCode::NotFound, "the metadata has no " + in_quotes(key));
 }
 
-// The heads of all layers.
-Result<AttentionSpec> read_attention(const GgufFile& file, const std::string& prefix,
-                                     std::uint32_t layer_count, std::uint32_t embedding_width) {
+// The size of all heads. llama.cpp takes the even share of the first layer's heads, too.
+Result<std::uint32_t> read_head_dim(const GgufFile& file, const std::string& prefix,
+                                    std::uint32_t embedding_width, std::uint32_t head_count) {
   const GgufMetadata& metadata = *file.metadata;
-  AttentionSpec attention;
-  attention.head_count = TRY(for_all_layers(file, prefix + "attention.head_count", layer_count));
-  attention.kv_head_count =
-      TRY(find_for_all_layers(file, prefix + "attention.head_count_kv", layer_count))
-          .value_or(attention.head_count);
-  if (attention.head_count == 0) {
+  const std::uint32_t even_share = embedding_width / head_count;
+  const std::uint32_t head_dim =
+      TRY(metadata.find_u32(prefix + "attention.key_length")).value_or(even_share);
+  const std::uint32_t value_dim =
+      TRY(metadata.find_u32(prefix + "attention.value_length")).value_or(head_dim);
+  if (value_dim == head_dim) return head_dim;
+  return in_file(file, ErrorCode::NotSupported,
+                 prefix + "attention.value_length is " + std::to_string(value_dim) +
+                     " where keys have " + std::to_string(head_dim));
+}
+
+// Layers with attention and a dense feed-forward part.
+Result<void> read_layers(const GgufFile& file, const std::string& prefix, std::uint32_t layer_count,
+                         ModelSpec& spec) {
+  const auto widths = TRY(of_layers(file, prefix + "feed_forward_length", layer_count));
+  const auto heads = TRY(of_layers(file, prefix + "attention.head_count", layer_count));
+  const auto kv_heads =
+      TRY(find_of_layers(file, prefix + "attention.head_count_kv", layer_count)).value_or(heads);
+  if (std::ranges::find(heads, 0u) != heads.end()) {
     return in_file(file, ErrorCode::Corrupted, prefix + "attention.head_count is 0");
   }
-  const std::uint32_t even_share = embedding_width / attention.head_count;
-  attention.head_dim = TRY(metadata.find_u32(prefix + "attention.key_length")).value_or(even_share);
-  const std::uint32_t value_dim =
-      TRY(metadata.find_u32(prefix + "attention.value_length")).value_or(attention.head_dim);
-  if (value_dim != attention.head_dim) {
-    return in_file(file, ErrorCode::NotSupported,
-                   prefix + "attention.value_length is " + std::to_string(value_dim) +
-                       " where keys have " + std::to_string(attention.head_dim));
+  const std::uint32_t head_dim =
+      TRY(read_head_dim(file, prefix, spec.embedding_width, heads.front()));
+  for (std::uint32_t layer = 0; layer < layer_count; ++layer) {
+    spec.layers.push_back(
+        {AttentionSpec{
+             .head_count = heads[layer], .kv_head_count = kv_heads[layer], .head_dim = head_dim},
+         DenseSpec{.width = widths[layer]}});
   }
-  return attention;
+  return {};
 }
 
 Result<std::uint32_t> read_vocabulary_size(const GgufFile& file, const std::string& prefix) {
@@ -281,15 +290,11 @@ Result<void> read_shape(const GgufFile& file, const std::string& prefix, ModelSp
   spec.context_length = TRY(metadata.u32(prefix + "context_length"));
   spec.embedding_width = TRY(metadata.u32(prefix + "embedding_length"));
   const std::uint32_t layer_count = TRY(metadata.u32(prefix + "block_count"));
-  const DenseSpec dense{.width =
-                            TRY(for_all_layers(file, prefix + "feed_forward_length", layer_count))};
-  const AttentionSpec attention =
-      TRY(read_attention(file, prefix, layer_count, spec.embedding_width));
-  spec.rms_epsilon = narrowed(TRY(metadata.real(prefix + "attention.layer_norm_rms_epsilon")));
-  spec.vocabulary_size = TRY(read_vocabulary_size(file, prefix));
   Result<void> checked = check_layer_count(layer_count);
   if (!checked.ok()) return std::move(checked).take_error().while_(file.source->name());
-  spec.layers.assign(layer_count, {attention, dense});
+  TRY(read_layers(file, prefix, layer_count, spec));
+  spec.rms_epsilon = narrowed(TRY(metadata.real(prefix + "attention.layer_norm_rms_epsilon")));
+  spec.vocabulary_size = TRY(read_vocabulary_size(file, prefix));
   spec.ropes.resize(1);
   return {};
 }

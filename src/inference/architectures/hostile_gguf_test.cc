@@ -125,7 +125,7 @@ class HostileGguf : public testing::Test {
 TEST_F(HostileGguf, IsAcceptedWhole) {
   Result<std::unique_ptr<ModelFiles>> model = open_bytes(file_);
   ASSERT_TRUE(model.ok()) << model.error().message();
-  EXPECT_EQ(test::first_attention(model.value()->spec()).head_dim, 16u);
+  EXPECT_EQ(test::attention_of(model.value()->spec()).head_dim, 16u);
   EXPECT_TRUE(model.value()->spec().tied_embeddings);
   EXPECT_EQ(model.value()->spec().add_bos, std::optional(true));
   EXPECT_GT(file_.size(), 18000u);
@@ -361,7 +361,7 @@ TEST_F(HostileGguf, IgnoresKeysThatTheArchitectureDoesNotRead) {
   builder.add_f32("llama.attention.clamp_kqv", 0.1f);
   Result<std::unique_ptr<ModelFiles>> model = open_bytes(builder.build());
   ASSERT_TRUE(model.ok()) << model.error().message();
-  EXPECT_EQ(test::first_attention(model.value()->spec()).sliding_window, 0u);
+  EXPECT_EQ(test::attention_of(model.value()->spec()).sliding_window, 0u);
   EXPECT_EQ(hex(digest_model(*model.value()).value()),
             hex(digest_model(*open_bytes(file_).value()).value()));
 }

@@ -27,7 +27,9 @@ Result<void> read_mistral(const ConfigFile& file, ModelSpec& spec) {
   if (!window) return {};
   const std::vector<bool> all(spec.layer_count(), true);
   // Mistral's own code would apply the window to layers of full attention.
-  if (is_sliding && *is_sliding != all) return mixed_windows(config);
+  if (is_sliding && *is_sliding != all) {
+    return not_supported(config, "layer_types has full_attention beside a sliding_window");
+  }
   return set_windows(config, window, all, spec);
 }
 

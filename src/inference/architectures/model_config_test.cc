@@ -11,7 +11,7 @@
 namespace quire::inference {
 namespace {
 
-using test::first_attention;
+using test::attention_of;
 
 using nlohmann::json;
 
@@ -49,9 +49,9 @@ TEST(ModelConfig, ReadsBothFormsAlike) {
     ASSERT_TRUE(newer.ok()) << newer.error().message();
     EXPECT_EQ(published.value().ropes.front().theta, newer.value().ropes.front().theta);
     EXPECT_EQ(published.value().ropes.front().factors, newer.value().ropes.front().factors);
-    EXPECT_EQ(first_attention(published.value()).head_dim, first_attention(newer.value()).head_dim);
-    EXPECT_EQ(first_attention(published.value()).has_qkv_bias,
-              first_attention(newer.value()).has_qkv_bias);
+    EXPECT_EQ(attention_of(published.value()).head_dim, attention_of(newer.value()).head_dim);
+    EXPECT_EQ(attention_of(published.value()).has_qkv_bias,
+              attention_of(newer.value()).has_qkv_bias);
   }
 }
 
@@ -155,27 +155,33 @@ TEST(ModelConfig, ReadsMistralAsLlamaWithAWindow) {
       parse(llama_with({{"model_type", "mistral"}, {"sliding_window", 4096}}));
   ASSERT_TRUE(mistral.ok()) << mistral.error().message();
   EXPECT_EQ(mistral.value().architecture, "llama");
-  EXPECT_EQ(first_attention(mistral.value()).sliding_window, 4096u);
+  EXPECT_EQ(attention_of(mistral.value()).sliding_window, 4096u);
+}
+
+std::vector<std::uint32_t> windows_of(const ModelSpec& spec) {
+  std::vector<std::uint32_t> windows;
+  for (const LayerSpec& layer : spec.layers) windows.push_back(layer.attention()->sliding_window);
+  return windows;
 }
 
 TEST(ModelConfig, KeepsQwensWindowOffUnlessItIsSwitchedOn) {
   json qwen = golden_config("tiny_qwen2/config.json");
   qwen["sliding_window"] = 32;
-  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 0u);
+  EXPECT_EQ(attention_of(parse(qwen).value()).sliding_window, 0u);
   qwen["use_sliding_window"] = true;
-  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 0u)
+  EXPECT_EQ(attention_of(parse(qwen).value()).sliding_window, 0u)
       << "layer_types says full attention";
   qwen["layer_types"] = {"sliding_attention", "sliding_attention"};
-  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 32u);
+  EXPECT_EQ(attention_of(parse(qwen).value()).sliding_window, 32u);
   qwen["layer_types"] = {"full_attention", "sliding_attention"};
-  expect_refused(qwen, ErrorCode::NotSupported, "in some layers only");
+  EXPECT_EQ(windows_of(parse(qwen).value()), (std::vector<std::uint32_t>{0, 32}));
   qwen.erase("layer_types");
   qwen["max_window_layers"] = 1;
-  expect_refused(qwen, ErrorCode::NotSupported, "in some layers only");
+  EXPECT_EQ(windows_of(parse(qwen).value()), (std::vector<std::uint32_t>{0, 32}));
   qwen["max_window_layers"] = 2;
-  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 0u);
+  EXPECT_EQ(attention_of(parse(qwen).value()).sliding_window, 0u);
   qwen["max_window_layers"] = 0;
-  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 32u);
+  EXPECT_EQ(attention_of(parse(qwen).value()).sliding_window, 32u);
 }
 
 // Members that the class of an architecture does not have are ignored, as in transformers.
@@ -191,7 +197,7 @@ TEST(ModelConfig, IgnoresMembersThatTheArchitectureDoesNotRead) {
             {"rope_interleaved", true}, {"pretraining_tp", 2}, {"quantization_config", nullptr}}}) {
     Result<ModelSpec> spec = parse(llama_with(leftover));
     ASSERT_TRUE(spec.ok()) << spec.error().message();
-    EXPECT_EQ(first_attention(spec.value()).sliding_window, 0u) << leftover;
+    EXPECT_EQ(attention_of(spec.value()).sliding_window, 0u) << leftover;
     EXPECT_EQ(spec.value().ropes.front().factors, plain.ropes.front().factors) << leftover;
   }
   // Mistral has no biases and Qwen 2 always has three.
@@ -201,34 +207,34 @@ TEST(ModelConfig, IgnoresMembersThatTheArchitectureDoesNotRead) {
                                                 {"use_sliding_window", false},
                                                 {"sliding_window", 24}}));
   ASSERT_TRUE(mistral.ok()) << mistral.error().message();
-  EXPECT_FALSE(first_attention(mistral.value()).has_qkv_bias);
-  EXPECT_EQ(first_attention(mistral.value()).sliding_window, 24u);
+  EXPECT_FALSE(attention_of(mistral.value()).has_qkv_bias);
+  EXPECT_EQ(attention_of(mistral.value()).sliding_window, 24u);
   json qwen2 = golden_config("tiny_qwen2/config.json");
   qwen2["attention_bias"] = false;
   qwen2["mlp_bias"] = true;
   Result<ModelSpec> qwen = parse(qwen2);
   ASSERT_TRUE(qwen.ok()) << qwen.error().message();
-  EXPECT_TRUE(first_attention(qwen.value()).has_qkv_bias);
-  EXPECT_FALSE(first_attention(qwen.value()).has_output_bias);
+  EXPECT_TRUE(attention_of(qwen.value()).has_qkv_bias);
+  EXPECT_FALSE(attention_of(qwen.value()).has_output_bias);
 }
 
 TEST(ModelConfig, TakesTheWindowOfMistralsClassWhereTheFileNamesNone) {
-  EXPECT_EQ(first_attention(parse(llama_with({{"model_type", "mistral"}})).value()).sliding_window,
+  EXPECT_EQ(attention_of(parse(llama_with({{"model_type", "mistral"}})).value()).sliding_window,
             4096u);
   json without = llama_with({{"model_type", "mistral"}});
   without["sliding_window"] = nullptr;
-  EXPECT_EQ(first_attention(parse(without).value()).sliding_window, 0u);
+  EXPECT_EQ(attention_of(parse(without).value()).sliding_window, 0u);
   expect_refused(llama_with({{"model_type", "mistral"}, {"sliding_window", 0}}),
                  ErrorCode::Corrupted, "\"sliding_window\" is 0");
   json mixed = llama_with({{"model_type", "mistral"}, {"sliding_window", 16}});
   mixed["layer_types"] = {"full_attention", "full_attention", "full_attention", "full_attention"};
-  expect_refused(mixed, ErrorCode::NotSupported, "in some layers only");
+  expect_refused(mixed, ErrorCode::NotSupported, "full_attention beside a sliding_window");
 }
 
 TEST(ModelConfig, TakesTheHeadDimOfQwen3sClassWhereTheFileNamesNone) {
   json qwen3 = golden_config("tiny_qwen3/config.json");
   qwen3.erase("head_dim");
-  EXPECT_EQ(first_attention(parse(qwen3).value()).head_dim, 128u);
+  EXPECT_EQ(attention_of(parse(qwen3).value()).head_dim, 128u);
 }
 
 TEST(ModelConfig, RefusesLayersThatSlideWithoutAWindow) {
@@ -244,7 +250,7 @@ TEST(ModelConfig, RefusesLayersThatSlideWithoutAWindow) {
   expect_refused(qwen, ErrorCode::NotSupported, "chunked_attention");
   qwen.erase("layer_types");
   qwen.erase("max_window_layers");  // 28 in Qwen's class, and so beyond these layers.
-  EXPECT_EQ(first_attention(parse(qwen).value()).sliding_window, 0u);
+  EXPECT_EQ(attention_of(parse(qwen).value()).sliding_window, 0u);
 }
 
 TEST(ModelConfig, RefusesQuantizedCheckpointsByTheirMethod) {
@@ -263,8 +269,8 @@ TEST(ModelConfig, DerivesWhatOlderFilesLeaveOut) {
                                              {"rope_theta", nullptr},
                                              {"rope_scaling", nullptr}}));
   ASSERT_TRUE(spec.ok()) << spec.error().message();
-  EXPECT_EQ(first_attention(spec.value()).head_dim, 16u);
-  EXPECT_EQ(first_attention(spec.value()).kv_head_count, 8u);
+  EXPECT_EQ(attention_of(spec.value()).head_dim, 16u);
+  EXPECT_EQ(attention_of(spec.value()).kv_head_count, 8u);
   EXPECT_FALSE(spec.value().tied_embeddings);
   EXPECT_EQ(spec.value().ropes.front().theta, 10000.0);
 }

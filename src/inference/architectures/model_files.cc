@@ -22,6 +22,7 @@ constexpr std::uint64_t kConfigBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kTokenizerBytesMax = std::uint64_t{256} << 20;
 constexpr std::size_t kAdditionalTemplatesMax = 64;
 constexpr std::size_t kDigestChunkBytes = 4 << 20;
+constexpr std::uint32_t kNoRope = 0xffffffffu;
 
 // Empty where the file is missing.
 Result<std::string> read_if_present(const std::string& path, std::uint64_t bytes_max) {
@@ -201,6 +202,26 @@ Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
   return opened;
 }
 
+namespace {
+
+// What the digests of models whose layers are alike do not have.
+void add_layers(Sha256& hash, const ModelSpec& spec) {
+  add_text(hash, "layers");
+  for (const LayerSpec& layer : spec.layers) {
+    const auto& attention = std::get<AttentionSpec>(layer.mixer);
+    for (const std::uint32_t number :
+         {attention.head_count, attention.kv_head_count, attention.head_dim,
+          attention.sliding_window, attention.rope.value_or(kNoRope),
+          static_cast<std::uint32_t>(attention.qk_norm), std::uint32_t{attention.has_qkv_bias},
+          std::uint32_t{attention.has_output_bias},
+          std::get<DenseSpec>(layer.feed_forward).width}) {
+      add_value(hash, number);
+    }
+  }
+}
+
+}  // namespace
+
 ModelDigester::ModelDigester(const ModelSpec& spec) {
   // The digests of models whose layers are alike are older than layers of their own: they have the
   // numbers of one layer, and name no kinds.
@@ -223,6 +244,9 @@ ModelDigester::ModelDigester(const ModelSpec& spec) {
                           attention.has_output_bias, spec.tied_embeddings}) {
     add_value(hash_, static_cast<std::uint8_t>(flag));
   }
+  const bool are_alike = std::ranges::all_of(
+      spec.layers, [&](const LayerSpec& layer) { return layer == spec.layers.front(); });
+  if (!are_alike) add_layers(hash_, spec);
 }
 
 void ModelDigester::begin_tensor(const TensorInfo& tensor) {

@@ -12,8 +12,8 @@
 namespace quire::inference {
 namespace {
 
-using test::first_attention;
-using test::first_dense;
+using test::attention_of;
+using test::dense_of;
 
 using test::golden_path;
 
@@ -33,17 +33,17 @@ TEST(ModelFiles, ReadsALlamaFolderWithLlama3Scaling) {
   EXPECT_EQ(spec.context_length, 2048u);
   EXPECT_EQ(spec.embedding_width, 128u);
   EXPECT_EQ(spec.layer_count(), 4u);
-  EXPECT_EQ(first_attention(spec).head_count, 8u);
-  EXPECT_EQ(first_attention(spec).kv_head_count, 2u);
-  EXPECT_EQ(first_attention(spec).head_dim, 16u);
-  EXPECT_EQ(first_dense(spec).width, 352u);
+  EXPECT_EQ(attention_of(spec).head_count, 8u);
+  EXPECT_EQ(attention_of(spec).kv_head_count, 2u);
+  EXPECT_EQ(attention_of(spec).head_dim, 16u);
+  EXPECT_EQ(dense_of(spec).width, 352u);
   EXPECT_EQ(spec.rms_epsilon, 1e-5f);
   EXPECT_EQ(spec.ropes.front().theta, 500000.0);
   ASSERT_EQ(spec.ropes.front().factors.size(), 8u);
   EXPECT_EQ(spec.ropes.front().factors.front(), 1.0f);
   EXPECT_EQ(spec.ropes.front().factors.back(), 8.0f);
-  EXPECT_EQ(first_attention(spec).qk_norm, QkNorm::None);
-  EXPECT_FALSE(first_attention(spec).has_qkv_bias);
+  EXPECT_EQ(attention_of(spec).qk_norm, QkNorm::None);
+  EXPECT_FALSE(attention_of(spec).has_qkv_bias);
   EXPECT_FALSE(spec.tied_embeddings);
   EXPECT_EQ(spec.eos_id, 0);
   EXPECT_EQ(spec.stop_ids, std::vector<TokenId>{TokenId{0}});
@@ -55,18 +55,18 @@ TEST(ModelFiles, ReadsALlamaFolderWithLlama3Scaling) {
 TEST(ModelFiles, ReadsTheSwitchesOfQwen2AndQwen3) {
   const auto qwen2 = open_or_fail(golden_path("tiny_qwen2"));
   ASSERT_NE(qwen2, nullptr);
-  EXPECT_TRUE(first_attention(qwen2->spec()).has_qkv_bias);
-  EXPECT_FALSE(first_attention(qwen2->spec()).has_output_bias);
+  EXPECT_TRUE(attention_of(qwen2->spec()).has_qkv_bias);
+  EXPECT_FALSE(attention_of(qwen2->spec()).has_output_bias);
   EXPECT_TRUE(qwen2->spec().tied_embeddings);
-  EXPECT_EQ(first_attention(qwen2->spec()).sliding_window, 0u);
+  EXPECT_EQ(attention_of(qwen2->spec()).sliding_window, 0u);
   EXPECT_NE(qwen2->weights().find(TensorRole::AttentionKBias, 1), nullptr);
   EXPECT_EQ(qwen2->weights().find(TensorRole::Output), nullptr);
 
   const auto qwen3 = open_or_fail(golden_path("tiny_qwen3"));
   ASSERT_NE(qwen3, nullptr);
-  EXPECT_EQ(first_attention(qwen3->spec()).qk_norm, QkNorm::EachHead);
-  EXPECT_FALSE(first_attention(qwen3->spec()).has_qkv_bias);
-  EXPECT_EQ(first_attention(qwen3->spec()).head_dim, 32u);
+  EXPECT_EQ(attention_of(qwen3->spec()).qk_norm, QkNorm::EachHead);
+  EXPECT_FALSE(attention_of(qwen3->spec()).has_qkv_bias);
+  EXPECT_EQ(attention_of(qwen3->spec()).head_dim, 32u);
   EXPECT_TRUE(qwen3->spec().ropes.front().factors.empty());
   EXPECT_EQ(qwen3->weights().find(TensorRole::AttentionQ, 2)->row_count, 192u);
 }
@@ -178,7 +178,7 @@ TEST(ModelFiles, TakesTheHeadDimOfTheNormsWhereConfigHasNone) {
   std::ofstream(folder + "/config.json") << config.dump();
   const auto model = open_or_fail(folder);
   ASSERT_NE(model, nullptr);
-  EXPECT_EQ(first_attention(model->spec()).head_dim, 32u);
+  EXPECT_EQ(attention_of(model->spec()).head_dim, 32u);
   std::filesystem::remove_all(folder);
 }
 

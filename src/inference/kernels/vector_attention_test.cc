@@ -49,7 +49,7 @@ struct Pages {
     const std::uint32_t dim = sequence.head_dim;
     const std::uint32_t count = (sequence.slot_count + size - 1) / size;
     page_bytes =
-        kHeadOffset + KvLayout{.head_dim = dim, .page_size = size, .format = format}.head_bytes();
+        kHeadOffset + KvHeadLayout{.head_dim = dim, .page_size = size, .format = format}.bytes();
     memory.assign(count * page_bytes, std::byte{0xff});  // Not-a-number in every format.
     positions.assign(std::size_t{count} * size, 0xdeadbeef);
     for (std::uint32_t page = 0; page < count; ++page) {
@@ -480,7 +480,7 @@ TEST_P(VectorAttention, StoredKeysAndValuesAreTheNearestHalves) {
   }
   key[3] = kNan;
   for (KvFormat format : {KvFormat::F32, KvFormat::F16, KvFormat::BF16}) {
-    const std::size_t bytes = KvLayout{.format = format}.number_bytes();
+    const std::size_t bytes = KvHeadLayout{.format = format}.number_bytes();
     std::vector<std::byte> head(2 * 32 * 8 * bytes);
     table().store_kv(format, 32, 8, 5, key.data(), value.data(), head.data());
     for (int d = 0; d < 32; ++d) {

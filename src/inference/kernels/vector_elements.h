@@ -1,6 +1,6 @@
 #pragma once
 // How keys and values lie in memory, for each element: read as sixteen floats, and written. As
-// vector_math.h, this stays local to the file that includes it. KvLayout says where what lies.
+// vector_math.h, this stays local to the file that includes it. KvHeadLayout says where what lies.
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,7 +87,7 @@ void store_element(uint32_t head_dim, uint32_t page_size, uint32_t slot, const f
   }
 }
 
-// KvLayout has the places.
+// KvHeadLayout has the places.
 template <typename L>
 void store_codes(uint32_t head_dim, uint32_t page_size, uint32_t slot, const float* key,
                  const float* value, uint8_t* head) {

@@ -13,7 +13,7 @@ Result<void> BasicBuffer::grow(std::uint32_t block_count) {
     std::memcpy(memory.data(), memory_.data(), block_count_ * layout_.page_bytes());
   }
   memory_ = std::move(memory);
-  positions_.resize(std::size_t{grown} * layout_.page_size);
+  positions_.resize(std::size_t{grown} * layout_.page_size());
   block_count_ = grown;
   return {};
 }

@@ -25,7 +25,7 @@ class BasicBuffer {
   // Requires for both: index < block_count().
   std::byte* block(std::uint32_t index) { return memory_.data() + index * layout_.page_bytes(); }
   std::uint32_t* positions(std::uint32_t index) {
-    return positions_.data() + std::size_t{index} * layout_.page_size;
+    return positions_.data() + std::size_t{index} * layout_.page_size();
   }
 
  private:

@@ -9,39 +9,45 @@
 namespace quire::inference {
 namespace {
 
-// A slot of a page whose keys and values begin at `page`.
+// A slot of a page, or of a head in a page, that begins at `page`.
 struct SlotOf {
   std::byte* page = nullptr;
   std::uint32_t slot = 0;
 };
 
-// Keys and values of `slot_count` slots. They may overlap within one page.
+// Of one head, keys and values of `slot_count` slots. They may overlap within one page.
+void copy_head(const KvHeadLayout& layout, SlotOf from, SlotOf to, std::uint32_t slot_count) {
+  const std::uint32_t together = layout.dimensions_together();
+  for (std::uint32_t d = 0; d < layout.head_dim; d += together) {
+    std::memmove(to.page + layout.key_offset(d, to.slot),
+                 from.page + layout.key_offset(d, from.slot),
+                 slot_count * together * layout.number_bytes());
+  }
+  std::memmove(to.page + layout.value_offset(to.slot, 0),
+               from.page + layout.value_offset(from.slot, 0),
+               slot_count * (layout.value_bytes() / layout.page_size));
+  if (layout.scale_bytes() == 0) return;
+  std::memmove(to.page + layout.key_scale_offset(to.slot),
+               from.page + layout.key_scale_offset(from.slot), slot_count * sizeof(float));
+  std::memmove(to.page + layout.value_scale_offset(to.slot),
+               from.page + layout.value_scale_offset(from.slot), slot_count * sizeof(float));
+}
+
 void copy_slots(const KvLayout& layout, SlotOf from, SlotOf to, std::uint32_t slot_count) {
-  const std::size_t head_count = std::size_t{layout.layer_count} * layout.kv_head_count;
-  for (std::size_t head = 0; head < head_count; ++head) {
-    const std::byte* head_from = from.page + head * layout.head_bytes();
-    std::byte* head_to = to.page + head * layout.head_bytes();
-    const std::uint32_t together = layout.dimensions_together();
-    for (std::uint32_t d = 0; d < layout.head_dim; d += together) {
-      std::memmove(head_to + layout.key_offset(d, to.slot),
-                   head_from + layout.key_offset(d, from.slot),
-                   slot_count * together * layout.number_bytes());
+  for (std::uint32_t layer = 0; layer < layout.layer_count(); ++layer) {
+    const KvHeadLayout head_layout = layout.head(layer);
+    for (std::uint32_t head = 0; head < layout.head_count(layer); ++head) {
+      const std::size_t offset = layout.head_offset(layer, head);
+      copy_head(head_layout, {from.page + offset, from.slot}, {to.page + offset, to.slot},
+                slot_count);
     }
-    std::memmove(head_to + layout.value_offset(to.slot, 0),
-                 head_from + layout.value_offset(from.slot, 0),
-                 slot_count * (layout.value_bytes() / layout.page_size));
-    if (layout.scale_bytes() == 0) continue;
-    std::memmove(head_to + layout.key_scale_offset(to.slot),
-                 head_from + layout.key_scale_offset(from.slot), slot_count * sizeof(float));
-    std::memmove(head_to + layout.value_scale_offset(to.slot),
-                 head_from + layout.value_scale_offset(from.slot), slot_count * sizeof(float));
   }
 }
 
 }  // namespace
 
 Result<KvPool> KvPool::create(const KvLayout& layout, std::uint32_t page_count) {
-  QUIRE_CHECK(layout.page_size == 8 || layout.page_size == 16 || layout.page_size == 32,
+  QUIRE_CHECK(layout.page_size() == 8 || layout.page_size() == 16 || layout.page_size() == 32,
               "page size");
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(layout.page_bytes(), std::size_t{page_count}, &bytes)) {
@@ -50,8 +56,8 @@ Result<KvPool> KvPool::create(const KvLayout& layout, std::uint32_t page_count) 
                                              " bytes");
   }
   MappedMemory memory = TRY(MappedMemory::create(bytes));
-  MappedMemory positions =
-      TRY(MappedMemory::create(std::size_t{page_count} * layout.page_size * sizeof(std::uint32_t)));
+  MappedMemory positions = TRY(
+      MappedMemory::create(std::size_t{page_count} * layout.page_size() * sizeof(std::uint32_t)));
   return KvPool(layout, page_count, std::move(memory), std::move(positions));
 }
 
@@ -60,7 +66,7 @@ void KvPool::copy(const PageCopy& copy) {
   QUIRE_CHECK(static_cast<std::uint32_t>(copy.to) < page_count_, "copy to a page of the pool");
   std::memmove(positions(copy.to) + copy.to_slot, positions(copy.from) + copy.from_slot,
                copy.slot_count * sizeof(std::uint32_t));
-  if (copy.slot_count == layout_.page_size) {
+  if (copy.slot_count == layout_.page_size()) {
     std::memmove(page(copy.to), page(copy.from), layout_.page_bytes());
     return;
   }
@@ -73,17 +79,17 @@ void KvPool::load(PageId id, std::span<const std::byte> bytes) {
   QUIRE_CHECK(bytes.size() == layout_.transfer_bytes(), "a load of one page");
   std::memcpy(page(id), bytes.data(), layout_.page_bytes());
   std::memcpy(positions(id), bytes.data() + layout_.page_bytes(),
-              layout_.page_size * sizeof(std::uint32_t));
+              layout_.page_size() * sizeof(std::uint32_t));
 }
 
 void KvPool::save(PageId id, std::uint32_t slots, std::span<std::byte> bytes) {
   QUIRE_CHECK(static_cast<std::uint32_t>(id) < page_count_, "save a page of the pool");
   QUIRE_CHECK(bytes.size() == layout_.transfer_bytes(), "a save of one page");
   std::byte* const positions_to = bytes.data() + layout_.page_bytes();
-  const std::uint32_t all = kAllSlots >> (kPageSizeMax - layout_.page_size);
+  const std::uint32_t all = kAllSlots >> (kPageSizeMax - layout_.page_size());
   if ((slots & all) == all) {
     std::memcpy(bytes.data(), page(id), layout_.page_bytes());
-    std::memcpy(positions_to, positions(id), layout_.page_size * sizeof(std::uint32_t));
+    std::memcpy(positions_to, positions(id), layout_.page_size() * sizeof(std::uint32_t));
     return;
   }
   std::memset(bytes.data(), 0, bytes.size());

@@ -25,7 +25,7 @@ class KvPool {
   }
   std::uint32_t* positions(PageId id) {  // [page_size]
     return reinterpret_cast<std::uint32_t*>(positions_.data()) +
-           std::size_t{static_cast<std::uint32_t>(id)} * layout_.page_size;
+           std::size_t{static_cast<std::uint32_t>(id)} * layout_.page_size();
   }
   void copy(const PageCopy& copy);
   // Both require layout().transfer_bytes() bytes. Those of different pages may run at once.

@@ -12,17 +12,20 @@
 namespace quire::inference {
 namespace {
 
+// Layers of other heads, and one without any.
+constexpr KvHeads kMixed[] = {{3, 16}, {0, 0}, {1, 32}};
+
 // Marks every element of a slot with one 16-bit number.
 void mark(KvPool& pool, PageId page, std::uint32_t slot, std::uint16_t number) {
   const KvLayout& layout = pool.layout();
-  for (std::uint32_t layer = 0; layer < layout.layer_count; ++layer) {
-    for (std::uint32_t head = 0; head < layout.kv_head_count; ++head) {
+  for (std::uint32_t layer = 0; layer < layout.layer_count(); ++layer) {
+    for (std::uint32_t head = 0; head < layout.head_count(layer); ++head) {
       auto* keys =
           reinterpret_cast<std::uint16_t*>(pool.page(page) + layout.head_offset(layer, head));
-      std::uint16_t* values = keys + layout.head_dim * layout.page_size;
-      for (std::uint32_t d = 0; d < layout.head_dim; ++d) {
-        keys[d * layout.page_size + slot] = number;
-        values[slot * layout.head_dim + d] = number;
+      std::uint16_t* values = keys + layout.head(layer).head_dim * layout.page_size();
+      for (std::uint32_t d = 0; d < layout.head(layer).head_dim; ++d) {
+        keys[d * layout.page_size() + slot] = number;
+        values[slot * layout.head(layer).head_dim + d] = number;
       }
     }
   }
@@ -33,14 +36,14 @@ void mark(KvPool& pool, PageId page, std::uint32_t slot, std::uint16_t number) {
 std::optional<std::uint16_t> mark_of(KvPool& pool, PageId page, std::uint32_t slot) {
   const KvLayout& layout = pool.layout();
   const auto number = static_cast<std::uint16_t>(pool.positions(page)[slot]);
-  for (std::uint32_t layer = 0; layer < layout.layer_count; ++layer) {
-    for (std::uint32_t head = 0; head < layout.kv_head_count; ++head) {
+  for (std::uint32_t layer = 0; layer < layout.layer_count(); ++layer) {
+    for (std::uint32_t head = 0; head < layout.head_count(layer); ++head) {
       const auto* keys =
           reinterpret_cast<const std::uint16_t*>(pool.page(page) + layout.head_offset(layer, head));
-      const std::uint16_t* values = keys + layout.head_dim * layout.page_size;
-      for (std::uint32_t d = 0; d < layout.head_dim; ++d) {
-        if (keys[d * layout.page_size + slot] != number) return std::nullopt;
-        if (values[slot * layout.head_dim + d] != number) return std::nullopt;
+      const std::uint16_t* values = keys + layout.head(layer).head_dim * layout.page_size();
+      for (std::uint32_t d = 0; d < layout.head(layer).head_dim; ++d) {
+        if (keys[d * layout.page_size() + slot] != number) return std::nullopt;
+        if (values[slot * layout.head(layer).head_dim + d] != number) return std::nullopt;
       }
     }
   }
@@ -50,8 +53,7 @@ std::optional<std::uint16_t> mark_of(KvPool& pool, PageId page, std::uint32_t sl
 TEST(KvPool, CopiesOfRandomSlotsEqualThoseOfAPlainArray) {
   std::mt19937 random(3);
   for (const std::uint32_t page_size : {8u, 16u, 32u}) {
-    const KvLayout layout{
-        .layer_count = 2, .kv_head_count = 3, .head_dim = 16, .page_size = page_size};
+    const KvLayout layout(kMixed, page_size, KvFormat::F16);
     KvPool pool = KvPool::create(layout, 5).take();
     std::vector<std::uint16_t> model(5 * page_size);
     for (std::uint32_t i = 0; i < model.size(); ++i) {
@@ -79,8 +81,7 @@ TEST(KvPool, CopiesOfRandomSlotsEqualThoseOfAPlainArray) {
 TEST(KvPool, SavedSlotsLoadIntoAnyPageAndOthersComeAsZeros) {
   std::mt19937 random(5);
   for (const std::uint32_t page_size : {8u, 16u, 32u}) {
-    const KvLayout layout{
-        .layer_count = 2, .kv_head_count = 3, .head_dim = 16, .page_size = page_size};
+    const KvLayout layout(kMixed, page_size, KvFormat::F16);
     KvPool pool = KvPool::create(layout, 5).take();
     std::vector<std::uint16_t> model(5 * page_size);
     for (std::uint32_t i = 0; i < model.size(); ++i) {
@@ -109,7 +110,8 @@ TEST(KvPool, SavedSlotsLoadIntoAnyPageAndOthersComeAsZeros) {
 }
 
 TEST(KvPool, RefusesMoreMemoryThanThereIsAddressSpace) {
-  const KvLayout layout{.layer_count = 1 << 15, .kv_head_count = 128, .head_dim = 256};
+  const std::vector<KvHeads> many(1 << 15, {128, 256});
+  const KvLayout layout(many, 16, KvFormat::F16);
   for (const std::uint32_t page_count : {0x10000000u, 0xf0000000u}) {  // 2^64 bytes, and less.
     const auto pool = KvPool::create(layout, page_count);
     ASSERT_FALSE(pool.ok());
@@ -118,7 +120,8 @@ TEST(KvPool, RefusesMoreMemoryThanThereIsAddressSpace) {
 }
 
 TEST(BasicBuffer, GrowthKeepsBlocksAndPositions) {
-  const KvLayout layout{.layer_count = 2, .kv_head_count = 1, .head_dim = 16, .page_size = 8};
+  const std::vector<KvHeads> heads(2, {1, 16});
+  const KvLayout layout(heads, 8, KvFormat::F16);
   BasicBuffer buffer(layout);
   for (std::uint32_t count = 1; count < 40; ++count) {
     ASSERT_TRUE(buffer.grow(count).ok());

@@ -33,9 +33,9 @@ AttentionTask task_of(const Forward& forward, const AttentionHeads& heads, std::
   const std::size_t partial_floats = spec.head_dim + kPartialTail;
   const ForwardScratch& scratch = forward.scratch;
   AttentionTask task;
-  task.page_size = heads.kv.page_size;
+  task.page_size = heads.kv.page_size();
   task.head_offset = heads.kv.head_offset(heads.layer, head);
-  task.kv_format = heads.kv.format;
+  task.kv_format = heads.kv.format();
   task.head_dim = spec.head_dim;
   task.group_count = group_count;
   task.scale = spec.scale();
@@ -50,7 +50,7 @@ AttentionTask task_of(const Forward& forward, const AttentionHeads& heads, std::
 
 void attend_partials(const Forward& forward, const AttentionHeads& heads) {
   const GroupParts cut(heads.spec);
-  const ForwardPlan& plan = forward.plan;
+  const AttentionTasks& plan = forward.plan.windows[heads.window];
   const std::uint32_t kv_heads = heads.spec.kv_head_count;
   const auto count = static_cast<std::uint32_t>(plan.partial_tasks.size());
   forward.worker.phase(count * kv_heads * cut.parts, [&](std::uint32_t index) {
@@ -72,7 +72,7 @@ void attend_partials(const Forward& forward, const AttentionHeads& heads) {
 }  // namespace
 
 void attend(const Forward& forward, const AttentionHeads& heads) {
-  const ForwardPlan& plan = forward.plan;
+  const AttentionTasks& plan = forward.plan.windows[heads.window];
   if (!plan.partial_tasks.empty()) attend_partials(forward, heads);
   const GroupParts cut(heads.spec);
   const std::uint32_t kv_heads = heads.spec.kv_head_count;

@@ -13,6 +13,7 @@ struct AttentionHeads {
   const AttentionSpec& spec;
   const KvLayout& kv;
   std::uint32_t layer = 0;
+  std::uint32_t window = 0;  // Of ForwardPlan::windows.
 };
 
 // attended[row] = softmax(scale * q K^T) V for the queries in qkv[row], of all rows.

@@ -10,9 +10,11 @@ namespace {
 
 using enum TensorRole;
 
-// The heads of all layers, which share one RoPE.
-const AttentionSpec& attention_of(const ModelSpec& spec) {
-  return std::get<AttentionSpec>(spec.layers.front().mixer);
+// Where the window of a layer is in sliding_windows().
+std::uint32_t window_index(const ModelSpec& model, const AttentionSpec& spec) {
+  const std::vector<std::uint32_t> windows = sliding_windows(model);
+  const auto found = std::ranges::find(windows, spec.sliding_window);
+  return static_cast<std::uint32_t>(found - windows.begin());
 }
 
 }  // namespace
@@ -21,7 +23,6 @@ Body::Body(const ModelWeights& weights, const KernelTable& kernels, const BodyOp
     : weights_(weights),
       kernels_(kernels),
       options_(options),
-      angles_(weights.spec.ropes.front(), attention_of(weights.spec).head_dim),
       head_(kernels, {&weights.shared.matrices[Output]}) {
   for (std::uint32_t layer = 0; layer < weights.spec.layer_count(); ++layer) {
     layers_.push_back(make_layer(layer));
@@ -35,21 +36,36 @@ Result<std::unique_ptr<Body>> Body::create(const ModelWeights& weights, const Ke
   return body;
 }
 
-Body::Layer Body::make_layer(std::uint32_t layer) const {
+Body::Layer Body::make_layer(std::uint32_t layer) {
   const LayerSpec& spec = weights_.spec.layers[layer];
   const RoleWeights& weights = weights_.layers[layer];
-  return {
-      AttentionMixer(layer, std::get<AttentionSpec>(spec.mixer), weights, options_.kv, kernels_),
-      DenseFeedForward(layer, weights, kernels_)};
+  const AttentionSpec& attention = std::get<AttentionSpec>(spec.mixer);
+  return {AttentionMixer(layer, attention, weights, options_.kv, kernels_, angle_first(attention),
+                         window_index(weights_.spec, attention)),
+          DenseFeedForward(layer, weights, kernels_)};
+}
+
+// Layers whose heads turn alike share the angles of a row.
+std::uint32_t Body::angle_first(const AttentionSpec& spec) {
+  if (!spec.rope) return 0;
+  const std::uint32_t half = spec.head_dim / 2;
+  for (const Angles& each : angles_) {
+    if (each.rope == *spec.rope && each.of.half() == half) return each.first;
+  }
+  const std::uint32_t first = angles_.empty() ? 0 : angles_.back().first + angles_.back().of.half();
+  angles_.push_back(
+      {*spec.rope, first, RopeAngles(weights_.spec.ropes[*spec.rope], spec.head_dim)});
+  return first;
 }
 
 ForwardSizes Body::sizes() const {
   ForwardSizes sizes{.row_count_max = options_.row_count_max,
                      .worker_count = options_.worker_count,
                      .embedding_width = weights_.spec.embedding_width,
-                     .angle_count = angles_.half(),
+                     .angle_count = 0,
                      .prepared_bytes = kLogitsRowsMax * head_.stride,
                      .operand_bytes = head_.stride};
+  for (const Angles& each : angles_) sizes.angle_count += each.of.half();
   const auto widen = [](std::size_t& size, std::size_t wanted) { size = std::max(size, wanted); };
   for (const LayerSpec& layer : weights_.spec.layers) {
     if (const AttentionSpec* attention = layer.attention()) {
@@ -92,7 +108,9 @@ void Body::embed(const Forward& forward, std::uint32_t row) const {
                         static_cast<std::uint32_t>(from.token), x);
     if (!forward.plan.adapters.empty()) embed_low_rank(kernels_, forward.plan, row, x);
   }
-  angles_.at(from.position, scratch_.cosine[row], scratch_.sine[row]);
+  for (const Angles& each : angles_) {
+    each.of.at(from.position, scratch_.cosine[row] + each.first, scratch_.sine[row] + each.first);
+  }
 }
 
 void Body::forward(Worker& worker, const ForwardPlan& plan) const {

@@ -49,15 +49,23 @@ class Body {
     std::variant<DenseFeedForward> feed_forward;
   };
 
+  // Of heads of one size that turn alike.
+  struct Angles {
+    std::uint32_t rope;  // Of ModelSpec::ropes.
+    std::uint32_t first;
+    RopeAngles of;
+  };
+
   Body(const ModelWeights& weights, const KernelTable& kernels, const BodyOptions& options);
-  Layer make_layer(std::uint32_t layer) const;
+  Layer make_layer(std::uint32_t layer);
+  std::uint32_t angle_first(const AttentionSpec& spec);
   ForwardSizes sizes() const;
   void embed(const Forward& forward, std::uint32_t row) const;
 
   const ModelWeights& weights_;
   const KernelTable& kernels_;
   const BodyOptions options_;
-  const RopeAngles angles_;
+  std::vector<Angles> angles_;  // One after the other in a row of ForwardScratch::cosine.
   const Operand head_;
   std::vector<Layer> layers_;
   ForwardScratch scratch_;

@@ -54,16 +54,21 @@ struct AdapterRows {
   }
 };
 
-struct ForwardPlan {
-  std::vector<ForwardRow> rows;
+// How rows attend in layers of one window.
+struct AttentionTasks {
   std::vector<QueryRow> query_rows;        // One for each row.
   std::vector<AttentionRows> attention;    // Cover the rows, the most work first.
   std::vector<PartialRows> partial_tasks;  // The most work first.
   std::vector<std::uint32_t> partial_row_of;
   std::vector<QueryRow> partial_query_rows;
-  std::vector<AdapterRows> adapters;  // By digest. Empty: the base alone.
 };
 
-inline constexpr std::uint32_t kPartialCountMax = 8192;  // Partials of one forward pass.
+struct ForwardPlan {
+  std::vector<ForwardRow> rows;
+  std::vector<AttentionTasks> windows;  // In the order of sliding_windows() (model_spec.h).
+  std::vector<AdapterRows> adapters;    // By digest. Empty: the base alone.
+};
+
+inline constexpr std::uint32_t kPartialCountMax = 8192;  // Partials of one layer.
 
 }  // namespace quire::inference

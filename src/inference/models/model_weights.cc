@@ -146,10 +146,12 @@ ModelInfo model_info(const ModelWeights& weights) {
   info.context_length = spec.context_length;
   info.embedding_width = spec.embedding_width;
   info.layer_count = spec.layer_count();
-  const AttentionSpec& attention = *spec.layers.front().attention();
-  info.head_count = attention.head_count;
-  info.kv_head_count = attention.kv_head_count;
-  info.head_dim = attention.head_dim;
+  if (const AttentionSpec* attention = first_attention(spec)) {
+    info.head_count = attention->head_count;
+    info.kv_head_count = attention->kv_head_count;
+    info.head_dim = attention->head_dim;
+  }
+  info.kv_heads = kv_heads(spec);
   info.bos_id = spec.bos_id;
   info.eos_id = spec.eos_id;
   info.stop_ids = spec.stop_ids;

@@ -6,6 +6,8 @@
 #include <numbers>
 #include <span>
 
+#include "base/check.h"
+
 namespace quire::inference {
 namespace {
 
@@ -84,11 +86,10 @@ Result<void> check_rope(const RopeSpec& rope, std::uint32_t head_dim) {
 Result<void> check_layer(const ModelSpec& spec, const LayerSpec& layer) {
   if (const AttentionSpec* attention = layer.attention()) {
     TRY(check_attention(*attention));
-    if (attention->rope >= spec.ropes.size()) {
-      return corrupted("RoPE " + std::to_string(attention->rope) + " of " +
-                       std::to_string(spec.ropes.size()));
+    if (attention->rope) {
+      QUIRE_CHECK(*attention->rope < spec.ropes.size(), "a layer's RoPE is in the spec");
+      TRY(check_rope(spec.ropes[*attention->rope], attention->head_dim));
     }
-    TRY(check_rope(spec.ropes[attention->rope], attention->head_dim));
   }
   if (const DenseSpec* dense = layer.dense()) {
     const Bound bound{"feed-forward width", dense->width, kWidthMax * 4};
@@ -109,6 +110,34 @@ Result<void> check_layers(const ModelSpec& spec) {
 }
 
 }  // namespace
+
+const AttentionSpec* first_attention(const ModelSpec& spec) {
+  for (const LayerSpec& layer : spec.layers) {
+    if (const AttentionSpec* attention = layer.attention()) return attention;
+  }
+  return nullptr;
+}
+
+std::vector<KvHeads> kv_heads(const ModelSpec& spec) {
+  std::vector<KvHeads> heads;
+  for (const LayerSpec& layer : spec.layers) {
+    const AttentionSpec* attention = layer.attention();
+    heads.push_back(attention == nullptr ? KvHeads{}
+                                         : KvHeads{attention->kv_head_count, attention->head_dim});
+  }
+  return heads;
+}
+
+std::vector<std::uint32_t> sliding_windows(const ModelSpec& spec) {
+  std::vector<std::uint32_t> windows;
+  for (const LayerSpec& layer : spec.layers) {
+    const AttentionSpec* attention = layer.attention();
+    if (attention == nullptr) continue;
+    if (std::ranges::find(windows, attention->sliding_window) != windows.end()) continue;
+    windows.push_back(attention->sliding_window);
+  }
+  return windows;
+}
 
 float AttentionSpec::scale() const {
   return 1.0f / std::sqrt(static_cast<float>(head_dim));

@@ -29,8 +29,8 @@ struct AttentionSpec {
   std::uint32_t head_count = 0;
   std::uint32_t kv_head_count = 0;
   std::uint32_t head_dim = 0;
-  std::uint32_t sliding_window = 0;  // A key is visible when query - key < this; 0: no window.
-  std::uint32_t rope = 0;            // Of ModelSpec::ropes.
+  std::uint32_t sliding_window = 0;       // A key is visible when query - key < this; 0: no window.
+  std::optional<std::uint32_t> rope = 0;  // Of ModelSpec::ropes; nothing: heads are not turned.
   QkNorm qk_norm = QkNorm::None;
   bool has_qkv_bias = false;
   bool has_output_bias = false;
@@ -81,6 +81,13 @@ struct ModelSpec {
   // NotSupported or Corrupted, naming the value and its limit.
   Result<void> validate() const;
 };
+
+// The first layer that attends; null: none does.
+const AttentionSpec* first_attention(const ModelSpec& spec);
+// The heads with keys and values of each layer.
+std::vector<KvHeads> kv_heads(const ModelSpec& spec);
+// The windows that layers have, each once, in the order of the layers; 0: none.
+std::vector<std::uint32_t> sliding_windows(const ModelSpec& spec);
 
 // Before layers are made of a number that a file gives. Corrupted, naming the limit.
 Result<void> check_layer_count(std::uint32_t layer_count);

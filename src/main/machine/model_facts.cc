@@ -29,11 +29,8 @@ const char* kv_format_name(cli::KvFormatChoice format) {
 }
 
 std::uint64_t bytes_per_token(const inference::ModelSpec& spec, cli::KvFormatChoice format) {
-  const inference::AttentionSpec& attention = *spec.layers.front().attention();
-  return inference::KvLayout{.layer_count = spec.layer_count(),
-                             .kv_head_count = attention.kv_head_count,
-                             .head_dim = attention.head_dim,
-                             .format = kv_format_of(format)}
+  constexpr std::uint32_t kPageSize = 16;
+  return inference::KvLayout(inference::kv_heads(spec), kPageSize, kv_format_of(format))
       .token_bytes();
 }
 

@@ -16,13 +16,13 @@ constexpr std::uint32_t kSpansPerPiece = 4;        // 1,024 slots: a fold costs 
 
 }  // namespace
 
-void AttentionPlan::fill(std::span<const AttentionPass> passes, ForwardPlan& plan) {
+void AttentionPlan::fill(std::span<const AttentionPass> passes, AttentionTasks& tasks) {
   passes_ = passes;
-  plan_ = &plan;
-  plan.attention.clear();
-  plan.partial_tasks.clear();
-  plan.partial_row_of.clear();
-  plan.partial_query_rows.clear();
+  tasks_ = &tasks;
+  tasks.attention.clear();
+  tasks.partial_tasks.clear();
+  tasks.partial_row_of.clear();
+  tasks.partial_query_rows.clear();
   states_.assign(passes.size(), {});
   partial_total_ = 0;
   if (options_.partial_count_max > 0) {
@@ -112,7 +112,7 @@ void AttentionPlan::share_group(const Group& group) {
 // ---- Long contexts of few rows ----
 
 void AttentionPlan::split() {
-  std::uint32_t task_count = static_cast<std::uint32_t>(plan_->partial_tasks.size());
+  std::uint32_t task_count = static_cast<std::uint32_t>(tasks_->partial_tasks.size());
   for (const AttentionPass& pass : passes_) task_count += divide_up(pass.row_count, kRowsPerTask);
   for (std::uint32_t i = 0; i < passes_.size(); ++i) {
     const auto span_count = static_cast<std::uint32_t>(passes_[i].spans.size());
@@ -170,12 +170,12 @@ bool AttentionPlan::add_partials(std::span<const std::uint32_t> members, std::ui
 
 // A task for each kRowsPerPartialTask rows.
 void AttentionPlan::add_task(const PartialRows& task, std::span<const std::uint32_t> members) {
-  std::vector<std::uint32_t>& rows = plan_->partial_row_of;
+  std::vector<std::uint32_t>& rows = tasks_->partial_row_of;
   PartialRows next = task;
   next.row_first = static_cast<std::uint32_t>(rows.size());
   const auto close = [&] {
     next.row_count = static_cast<std::uint32_t>(rows.size()) - next.row_first;
-    if (next.row_count > 0) plan_->partial_tasks.push_back(next);
+    if (next.row_count > 0) tasks_->partial_tasks.push_back(next);
     next.row_first = static_cast<std::uint32_t>(rows.size());
   };
   for (const std::uint32_t i : members) {
@@ -192,18 +192,18 @@ void AttentionPlan::give_places() {
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < passes_.size(); ++i) {
     for (std::uint32_t row = 0; row < passes_[i].row_count; ++row) {
-      QueryRow& of = plan_->query_rows[passes_[i].row_first + row];
+      QueryRow& of = tasks_->query_rows[passes_[i].row_first + row];
       of.partial_first = next;
       of.partial_count = states_[i].partial_count;
       next += states_[i].partial_count;
     }
   }
   QUIRE_CHECK(next == partial_total_, "every partial has a place");
-  for (const std::uint32_t row : plan_->partial_row_of) {
-    plan_->partial_query_rows.push_back(plan_->query_rows[row]);
+  for (const std::uint32_t row : tasks_->partial_row_of) {
+    tasks_->partial_query_rows.push_back(tasks_->query_rows[row]);
   }
   std::ranges::stable_sort(
-      plan_->partial_tasks, std::ranges::greater{},
+      tasks_->partial_tasks, std::ranges::greater{},
       [](const PartialRows& task) { return std::size_t{task.row_count} * task.spans.size(); });
 }
 
@@ -213,19 +213,19 @@ void AttentionPlan::add_attention() {
   for (std::size_t i = 0; i < passes_.size(); ++i) {
     const AttentionPass& pass = passes_[i];
     for (std::uint32_t done = 0; done < pass.row_count; done += kRowsPerTask) {
-      plan_->attention.push_back({.pages = pass.pages,
-                                  .spans = pass.spans.subspan(states_[i].span_count),
-                                  .visible_slot_end = pass.visible_slot_end,
-                                  .mask_slot_count = pass.mask_slot_count,
-                                  .row_first = pass.row_first + done,
-                                  .row_count = std::min(kRowsPerTask, pass.row_count - done)});
+      tasks_->attention.push_back({.pages = pass.pages,
+                                   .spans = pass.spans.subspan(states_[i].span_count),
+                                   .visible_slot_end = pass.visible_slot_end,
+                                   .mask_slot_count = pass.mask_slot_count,
+                                   .row_first = pass.row_first + done,
+                                   .row_count = std::min(kRowsPerTask, pass.row_count - done)});
     }
   }
   // The longest first: workers take tasks one by one, and a long one that is taken last has the
   // others wait.
-  std::ranges::stable_sort(plan_->attention, std::ranges::greater{}, [](const AttentionRows& rows) {
-    return rows.row_count * (rows.spans.size() + 1);
-  });
+  std::ranges::stable_sort(
+      tasks_->attention, std::ranges::greater{},
+      [](const AttentionRows& rows) { return rows.row_count * (rows.spans.size() + 1); });
 }
 
 }  // namespace quire::inference

@@ -1,6 +1,7 @@
 #pragma once
-// AttentionPlan chooses the attention tasks of a batch. Spans of keys and values that several
-// sequences share are read and converted once, and a long context occupies all workers.
+// AttentionPlan chooses the attention tasks of a batch, for layers of one window. Spans of keys and
+// values that several sequences share are read and converted once, and a long context occupies all
+// workers.
 //
 // Sequences that share a prefix have the same pages for it (the control layer finds them by
 // content). The plan compares the pages of small passes span by span, as a tree. If passes agree on
@@ -40,8 +41,8 @@ class AttentionPlan {
  public:
   explicit AttentionPlan(const AttentionPlanOptions& options) : options_(options) {}
 
-  // Fills `attention` and all that is about partials. Requires: plan.query_rows has the rows.
-  void fill(std::span<const AttentionPass> passes, ForwardPlan& plan);
+  // Fills `attention` and all that is about partials. Requires: tasks.query_rows has the rows.
+  void fill(std::span<const AttentionPass> passes, AttentionTasks& tasks);
 
  private:
   // Passes that agree on their first `begin` spans, which are done: members_[first, first + count).
@@ -70,7 +71,7 @@ class AttentionPlan {
 
   const AttentionPlanOptions options_;
   std::span<const AttentionPass> passes_;  // Of the batch that is planned, as all below.
-  ForwardPlan* plan_ = nullptr;
+  AttentionTasks* tasks_ = nullptr;
   std::vector<State> states_;
   std::vector<std::uint32_t> members_;
   std::vector<Group> groups_;

@@ -36,13 +36,13 @@ class Passes {
     row_total_ += row_count;
   }
 
-  ForwardPlan plan(const AttentionPlanOptions& options) {
+  AttentionTasks plan(const AttentionPlanOptions& options) {
     passes_ = shapes_;
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       passes_[i].pages = pages_[i];
       passes_[i].spans = spans_[i];
     }
-    ForwardPlan plan;
+    AttentionTasks plan;
     plan.query_rows.resize(row_total_);
     AttentionPlan(options).fill(passes_, plan);
     return plan;
@@ -60,7 +60,7 @@ class Passes {
 };
 
 // Each row meets its own spans, each once, in order: those of its partials, then the rest.
-void verify(const Passes& passes, const ForwardPlan& plan, std::uint32_t partial_count_max) {
+void verify(const Passes& passes, const AttentionTasks& plan, std::uint32_t partial_count_max) {
   std::map<std::uint32_t, const AttentionPass*> pass_of;
   for (const AttentionPass& pass : passes.passes()) {
     for (std::uint32_t r = 0; r < pass.row_count; ++r) pass_of[pass.row_first + r] = &pass;
@@ -131,7 +131,7 @@ TEST(AttentionPlan, EveryRowMeetsItsSpansInOrderWhateverIsShared) {
 TEST(AttentionPlan, RowsOfSixteenForksMeetTheirPrefixInOneTask) {
   Passes passes;
   for (int i = 0; i < 16; ++i) passes.add(0, i == 0 ? 0 : 16, 17, 1);
-  const ForwardPlan plan =
+  const AttentionTasks plan =
       passes.plan({.kv_head_count = 8, .worker_count = 2, .partial_count_max = 8192});
   ASSERT_EQ(plan.partial_tasks.size(), 1u);
   EXPECT_EQ(plan.partial_tasks[0].row_count, 16u);
@@ -143,7 +143,7 @@ TEST(AttentionPlan, ALongContextIsCutForWorkersAndAShortOneIsNot) {
   for (const std::uint32_t spans : {4u, 32u}) {
     Passes passes;
     passes.add(0, 0, spans, 1);
-    const ForwardPlan plan =
+    const AttentionTasks plan =
         passes.plan({.kv_head_count = 2, .worker_count = 4, .partial_count_max = 8192});
     EXPECT_EQ(plan.partial_tasks.size(), spans == 4 ? 0u : 8u);
   }

@@ -9,7 +9,7 @@
 namespace quire::inference {
 void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Completion& completion) {
   forward_.rows.clear();
-  forward_.query_rows.clear();
+  for (AttentionTasks& each : forward_.windows) each.query_rows.clear();
   attention_passes_.clear();
   hidden_.clear();
   distributions_.clear();
@@ -24,7 +24,7 @@ void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Comple
   for (std::size_t i = 0; i < batch.passes.size(); ++i) {
     if (completion.passes[i].ok()) attention_passes_.push_back(attention_of(batch.passes[i], kv));
   }
-  attention_.fill(attention_passes_, forward_);
+  for (AttentionTasks& each : forward_.windows) attention_.fill(attention_passes_, each);
   keep_outputs(batch, embeds);
   for (std::uint32_t i = 0; i < batch.distributions.size(); ++i) {
     Result<void> added = add_distribution(batch, i, embeds, completion.passes);
@@ -55,16 +55,23 @@ Result<void> BatchPlan::add_pass(const Batch& batch, const ForwardPass& pass, Kv
     forward_.rows.push_back(planned);
     QueryRow query{.position = row.position, .own_slot_end = pass.visible_slot_end};
     if (row.slot != kNoSlot) query.own_slot_end = row.slot + 1;
-    if (sliding_window_ > 0 && row.position >= sliding_window_) {
-      query.position_first = row.position - sliding_window_ + 1;
-    }
     if (pass.mask) {
       query.mask =
           pass.mask->words.data() + std::size_t{i - pass.row_first} * pass.mask->words_per_row();
     }
-    forward_.query_rows.push_back(query);
+    add_query(query);
   }
   return {};
+}
+
+// For layers of each window.
+void BatchPlan::add_query(const QueryRow& query) {
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    QueryRow& added = forward_.windows[i].query_rows.emplace_back(query);
+    if (windows_[i] > 0 && query.position >= windows_[i]) {
+      added.position_first = query.position - windows_[i] + 1;
+    }
+  }
 }
 
 AttentionPass BatchPlan::attention_of(const ForwardPass& pass, const KvStore& kv) const {

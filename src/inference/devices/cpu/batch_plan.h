@@ -7,6 +7,8 @@
 //
 // Thread   device thread; workers read it inside a batch.
 #include <deque>
+#include <utility>
+#include <vector>
 
 #include "inference/devices/cpu/adapter_groups.h"
 #include "inference/devices/cpu/attention_plan.h"
@@ -28,10 +30,12 @@ struct DistributionWanted {
 
 class BatchPlan {
  public:
-  // `sliding_window`: of ModelSpec.
-  BatchPlan(std::uint32_t embedding_width, std::uint32_t sliding_window,
+  // `windows`: sliding_windows() of the model.
+  BatchPlan(std::uint32_t embedding_width, std::vector<std::uint32_t> windows,
             const AttentionPlanOptions& attention)
-      : width_(embedding_width), sliding_window_(sliding_window), attention_(attention) {}
+      : width_(embedding_width), windows_(std::move(windows)), attention_(attention) {
+    forward_.windows.resize(windows_.size());
+  }
 
   // After the batch's table changes and copies. Writes the positions of all rows that take a slot,
   // and an error into completion.passes for each pass that cannot run, and so for distributions.
@@ -46,13 +50,14 @@ class BatchPlan {
  private:
   Result<void> add_pass(const Batch& batch, const ForwardPass& pass, KvStore& kv,
                         const EmbedStore& embeds);
+  void add_query(const QueryRow& query);
   AttentionPass attention_of(const ForwardPass& pass, const KvStore& kv) const;
   void keep_outputs(const Batch& batch, EmbedStore& embeds);
   Result<void> add_distribution(const Batch& batch, std::uint32_t index, const EmbedStore& embeds,
                                 const std::vector<Result<void>>& passes);
 
   const std::uint32_t width_;
-  const std::uint32_t sliding_window_;
+  const std::vector<std::uint32_t> windows_;
   AttentionPlan attention_;
   std::vector<AttentionPass> attention_passes_;
   ForwardPlan forward_;

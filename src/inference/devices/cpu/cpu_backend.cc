@@ -31,12 +31,7 @@ Result<KvLayout> layout_for(const ModelSpec& spec, const DeviceOptions& options)
     return Error(ErrorCode::InvalidArgument, "page size " + std::to_string(options.page_size) +
                                                  " is not supported (8, 16 or 32)");
   }
-  const AttentionSpec& attention = std::get<AttentionSpec>(spec.layers.front().mixer);
-  return KvLayout{.layer_count = spec.layer_count(),
-                  .kv_head_count = attention.kv_head_count,
-                  .head_dim = attention.head_dim,
-                  .page_size = options.page_size,
-                  .format = options.kv_format};
+  return KvLayout(kv_heads(spec), options.page_size, options.kv_format);
 }
 
 Result<std::uint32_t> page_count_for(const KvLayout& layout, const DeviceOptions& options) {
@@ -82,8 +77,7 @@ class CpuBackend final : public Backend {
         options_(options),
         sink_(sink),
         adapter_base_(adapter_base(weights_->spec)),
-        plan_(model_.embedding_width,
-              std::get<AttentionSpec>(weights_->spec.layers.front().mixer).sliding_window,
+        plan_(model_.embedding_width, sliding_windows(weights_->spec),
               {.page_size = options.page_size,
                .kv_head_count = model_.kv_head_count,
                .worker_count = options.threads,

@@ -24,7 +24,7 @@ KvStore::KvStore(const KvStoreOptions& options, std::optional<KvPool> pool)
                .page_count = options.mode == KvMode::Paged
                                  ? options.page_count
                                  : std::numeric_limits<std::uint32_t>::max(),
-               .page_size = options.layout.page_size}) {}
+               .page_size = options.layout.page_size()}) {}
 
 KvStore::Sequence& KvStore::at(SequenceId sequence) {
   return const_cast<Sequence&>(std::as_const(*this).at(sequence));
@@ -69,7 +69,7 @@ void KvStore::apply(const TableChange& change) {
     return;
   }
   Sequence& sequence =
-      sequences_.try_emplace(change.sequence, options_.layout.page_size).first->second;
+      sequences_.try_emplace(change.sequence, options_.layout.page_size()).first->second;
   const std::span<const TableEntry> entries = tables_.entries(change.sequence);
   const auto entry_count = static_cast<std::uint32_t>(entries.size());
   for (auto i = static_cast<std::uint32_t>(sequence.views.size()); i > entry_count; --i) {
@@ -125,8 +125,8 @@ std::span<const std::uint32_t> KvStore::spans(SequenceId sequence) const {
 
 SlotAddress KvStore::slot(SequenceId sequence, std::uint32_t slot) {
   Sequence& of = at(sequence);
-  const std::uint32_t index = slot / options_.layout.page_size;
-  const std::uint32_t page_slot = slot % options_.layout.page_size;
+  const std::uint32_t index = slot / options_.layout.page_size();
+  const std::uint32_t page_slot = slot % options_.layout.page_size();
   if (!pool_) {
     return {of.buffer->block(index), of.buffer->positions(index) + page_slot, page_slot};
   }
@@ -150,7 +150,7 @@ void KvStore::verify() const {
         QUIRE_CHECK(view.visible == entries[i].visible, "KV2");
       }
       if (!is_seen(view)) continue;
-      const auto span = static_cast<std::uint32_t>(i * options_.layout.page_size / kSpanSlots);
+      const auto span = static_cast<std::uint32_t>(i * options_.layout.page_size() / kSpanSlots);
       if (seen.empty() || seen.back() != span) seen.push_back(span);
     }
     const std::span<const std::uint32_t> spans = sequence.spans.spans();

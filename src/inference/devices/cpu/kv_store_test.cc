@@ -7,10 +7,18 @@
 namespace quire::inference {
 namespace {
 
-constexpr KvLayout kLayout{.layer_count = 2, .kv_head_count = 1, .head_dim = 16, .page_size = 16};
+constexpr KvHeads kHeads[] = {{1, 16}, {1, 16}};
+
+KvLayout small_layout() {
+  return KvLayout(kHeads, 16, KvFormat::F16);
+}
+std::size_t page_bytes() {
+  return small_layout().page_bytes();
+}
 
 KvStore make_store(KvMode mode) {
-  return KvStore::create({.layout = kLayout, .mode = mode, .page_count = 64, .sequence_count = 8})
+  return KvStore::create(
+             {.layout = small_layout(), .mode = mode, .page_count = 64, .sequence_count = 8})
       .take();
 }
 
@@ -29,7 +37,7 @@ TEST(KvStore, PublishedTablePutsTokensIntoThePublishedSlots) {
   const std::byte* base = store.slot(SequenceId{1}, 0).page;
   const auto physical = [&](std::uint32_t token) {
     const SlotAddress address = store.slot(SequenceId{0}, token);
-    const auto page = static_cast<std::size_t>(address.page - base) / kLayout.page_bytes();
+    const auto page = static_cast<std::size_t>(address.page - base) / page_bytes();
     return page * 16 + address.page_slot;
   };
   EXPECT_EQ(physical(0), 80u);
@@ -105,7 +113,7 @@ TEST(KvStore, BasicBuffersKeepTheirBytesWhenTheyMove) {
   EXPECT_EQ(store.slot(SequenceId{0}, 3).page[0], std::byte{42});
   EXPECT_EQ(store.views(SequenceId{0})[0].positions[3], 3u);
   EXPECT_EQ(store.views(SequenceId{0})[5].base - store.views(SequenceId{0})[0].base,
-            static_cast<std::ptrdiff_t>(5 * kLayout.page_bytes()));
+            static_cast<std::ptrdiff_t>(5 * page_bytes()));
 }
 
 TEST(KvStoreDeathTest, CopyWithoutPagesStopsTheProcess) {

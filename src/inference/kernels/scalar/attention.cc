@@ -154,13 +154,13 @@ bool find_visible(Work& work, std::uint32_t first) {
 }
 
 // The layout of one head, which is all that a task reads.
-KvLayout layout_of(const AttentionTask& task) {
+KvHeadLayout layout_of(const AttentionTask& task) {
   return {.head_dim = task.head_dim, .page_size = task.page_size, .format = task.kv_format};
 }
 
 // Keys of sixteen slots from `first` as [head_dim][16]; those of holes are zeros.
 void load_keys(const AttentionTask& task, std::uint32_t first, float* keys) {
-  const KvLayout layout = layout_of(task);
+  const KvHeadLayout layout = layout_of(task);
   for (std::uint32_t done = 0; done < kLaneSlots;) {
     const std::uint32_t index = (first + done) / task.page_size;
     const std::uint32_t offset = (first + done) % task.page_size;
@@ -233,7 +233,7 @@ void exponentiate(Work& work, std::uint32_t row, std::uint32_t query) {
 
 void add_values(Work& work, std::uint32_t first) {
   const AttentionTask& task = work.task;
-  const KvLayout layout = layout_of(task);
+  const KvHeadLayout layout = layout_of(task);
   float values[kHeadDimMax];
   for (std::uint32_t i = 0; i < kSpanSlots; ++i) {
     const std::uint32_t lane = i / kLaneSlots;
@@ -380,8 +380,8 @@ void attend_together(Work& work) {
   }
 }
 
-void store_codes(const KvLayout& layout, std::uint32_t slot, const float* key, const float* value,
-                 std::byte* head) {
+void store_codes(const KvHeadLayout& layout, std::uint32_t slot, const float* key,
+                 const float* value, std::byte* head) {
   float turned[kHeadDimMax];
   std::int8_t codes[kHeadDimMax];
   std::copy(key, key + layout.head_dim, turned);
@@ -400,7 +400,7 @@ void store_codes(const KvLayout& layout, std::uint32_t slot, const float* key, c
 
 void store_kv(KvFormat format, std::uint32_t head_dim, std::uint32_t page_size, std::uint32_t slot,
               const float* key, const float* value, std::byte* head) {
-  const KvLayout layout{.head_dim = head_dim, .page_size = page_size, .format = format};
+  const KvHeadLayout layout{.head_dim = head_dim, .page_size = page_size, .format = format};
   if (format == KvFormat::Q8) return store_codes(layout, slot, key, value, head);
   for (std::uint32_t d = 0; d < head_dim; ++d) {
     narrow(format, key[d], head + layout.key_offset(d, slot));

@@ -13,11 +13,14 @@ constexpr Projection kOutput[] = {Projection::AttentionOutput};
 
 AttentionMixer::AttentionMixer(std::uint32_t layer, const AttentionSpec& spec,
                                const RoleWeights& weights, const KvLayout& kv,
-                               const KernelTable& kernels)
+                               const KernelTable& kernels, std::uint32_t angle_first,
+                               std::uint32_t window)
     : layer_(layer),
       spec_(&spec),
       weights_(&weights),
       kv_(&kv),
+      angle_first_(angle_first),
+      window_(window),
       qkv_(kernels, {&weights.matrices[AttentionQ], &weights.matrices[AttentionK],
                      &weights.matrices[AttentionV]}),
       output_(kernels, {&weights.matrices[TensorRole::AttentionOutput]}) {}
@@ -40,7 +43,7 @@ void AttentionMixer::forward(const Forward& forward) const {
   };
   multiply_all(forward, normed, parts, [&](std::uint32_t row) { rotate_and_store(forward, row); });
 
-  attend(forward, {*spec_, *kv_, layer_});
+  attend(forward, {*spec_, *kv_, layer_, window_});
 
   const Activations heads =
       rows_of(forward, output_, {layer_, kOutput, 0, row_count}, forward.scratch.attended);
@@ -51,11 +54,11 @@ void AttentionMixer::forward(const Forward& forward) const {
 void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row) const {
   const KernelTable& kernels = forward.kernels;
   const std::uint32_t dim = spec_->head_dim;
-  const float* cosine = forward.scratch.cosine[row];
-  const float* sine = forward.scratch.sine[row];
+  const float* cosine = forward.scratch.cosine[row] + angle_first_;
+  const float* sine = forward.scratch.sine[row] + angle_first_;
   const auto turn = [&](float* head, const std::vector<float>& norm) {
     if (!norm.empty()) kernels.rms_norm(head, norm.data(), forward.spec.rms_epsilon, dim, head);
-    kernels.rope(cosine, sine, dim / 2, head);
+    if (spec_->rope) kernels.rope(cosine, sine, dim / 2, head);
   };
   float* query = forward.scratch.qkv[row];
   for (std::uint32_t h = 0; h < spec_->head_count; ++h) {
@@ -67,8 +70,8 @@ void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row)
   const float* value = key + spec_->kv_width();
   for (std::uint32_t h = 0; h < spec_->kv_head_count; ++h) {
     turn(key + h * dim, weights_->vectors[AttentionKNorm]);
-    kernels.store_kv(kv_->format, dim, kv_->page_size, to.page_slot, key + h * dim, value + h * dim,
-                     to.page + kv_->head_offset(layer_, h));
+    kernels.store_kv(kv_->format(), dim, kv_->page_size(), to.page_slot, key + h * dim,
+                     value + h * dim, to.page + kv_->head_offset(layer_, h));
   }
 }
 

@@ -9,9 +9,11 @@ namespace quire::inference {
 
 class AttentionMixer {
  public:
-  // Keep what they are given.
+  // Keeps what it is given. `angle_first`: where the angles of this layer's RoPE begin in a row of
+  // ForwardScratch::cosine and sine. `window`: of ForwardPlan::windows.
   AttentionMixer(std::uint32_t layer, const AttentionSpec& spec, const RoleWeights& weights,
-                 const KvLayout& kv, const KernelTable& kernels);
+                 const KvLayout& kv, const KernelTable& kernels, std::uint32_t angle_first,
+                 std::uint32_t window);
 
   // x += output(attend(qkv(norm(x)))). Writes the keys and values of all rows.
   void forward(const Forward& forward) const;
@@ -26,6 +28,8 @@ class AttentionMixer {
   const AttentionSpec* spec_;
   const RoleWeights* weights_;
   const KvLayout* kv_;
+  std::uint32_t angle_first_;
+  std::uint32_t window_;
   Operand qkv_;
   Operand output_;
 };
