@@ -157,7 +157,7 @@ class SilenceTest(ParrotTest):
         self.assertEqual([each["type"] for each in events].count("message_start"), 1)
         self.assertEqual([each["type"] for each in events].count("content_block_start"), 1)
         self.assertEqual(stream.text, "Yes it is")
-        # What computed the prompt last is in the usage of the end.
+        # The usage of the end has the tokens that were found.
         usage = next(each["usage"] for each in events if each["type"] == "message_delta")
         self.assertEqual(usage["input_tokens"] + usage["cache_read_input_tokens"],
                          events[0]["message"]["usage"]["input_tokens"])

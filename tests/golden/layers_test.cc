@@ -52,6 +52,15 @@ std::unique_ptr<ModelFiles> windowed_qwen3() {
                   {"sliding_window", 24}});
 }
 
+std::unique_ptr<ModelFiles> llama_as_smollm3() {
+  return changed("tiny_llama", {{"model_type", "smollm3"},
+                                {"architectures", {"SmolLM3ForCausalLM"}},
+                                {"no_rope_layer_interval", 2},
+                                {"rope_scaling", nullptr},
+                                {"rope_parameters", nullptr},
+                                {"rope_theta", 10000.0}});
+}
+
 class Bytes final : public inference::ByteSource {
  public:
   const std::string& name() const override { return name_; }
@@ -240,6 +249,12 @@ TEST(Layers, AWindowInSomeLayersGivesTheLogitsOfTheReference) {
   const auto files = windowed_qwen3();
   ASSERT_NE(files, nullptr);
   expect_logits(*files, "tiny_qwen3", "windows");
+}
+
+TEST(Layers, OfSmolLm3DoNotAllTurnTheirHeads) {
+  const auto files = llama_as_smollm3();
+  ASSERT_NE(files, nullptr);
+  expect_logits(*files, "tiny_llama", "no_rope");
 }
 
 TEST(Layers, OtherHeadsInSomeLayersGiveTheLogitsOfTheReference) {

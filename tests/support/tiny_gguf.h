@@ -144,9 +144,11 @@ inline void add_hyperparameters(GgufBuilder& builder, const inference::ModelSpec
 
 }  // namespace tiny_gguf_detail
 
-// `format` (F32, F16, BF16 or Q8_0) is that of the matrices; vectors stay F32.
+// `format` (F32, F16, BF16 or Q8_0) is that of the matrices; vectors stay F32. `architecture`: that
+// of the model, if empty.
 inline GgufBuilder tiny_gguf_builder(
-    const std::string& model, inference::NumberFormat format = inference::NumberFormat::F32) {
+    const std::string& model, inference::NumberFormat format = inference::NumberFormat::F32,
+    const std::string& architecture = "") {
   using namespace tiny_gguf_detail;
   auto opened = inference::open_model(golden_path(model));
   auto file = inference::SafetensorsFile::open_folder(golden_path(model));
@@ -154,7 +156,8 @@ inline GgufBuilder tiny_gguf_builder(
     ADD_FAILURE() << "cannot read the golden model " << model;
     return {};
   }
-  const inference::ModelSpec& spec = opened.value()->spec();
+  inference::ModelSpec spec = opened.value()->spec();
+  if (!architecture.empty()) spec.architecture = architecture;
   GgufBuilder builder;
   add_hyperparameters(builder, spec);
   add_tokenizer(builder, opened.value()->tokenizer_texts().tokenizer_json, spec.vocabulary_size);
@@ -170,7 +173,7 @@ inline GgufBuilder tiny_gguf_builder(
     EXPECT_TRUE(read.ok());
     const bool is_turned = tensor.name.find("q_proj") != std::string::npos ||
                            tensor.name.find("k_proj") != std::string::npos;
-    if (spec.architecture == "llama" && is_turned) {
+    if (is_turned && (spec.architecture == "llama" || spec.architecture == "smollm3")) {
       numbers = interleaved(numbers, tensor.dimensions[0], attention_of(spec).head_dim);
     }
     const bool is_matrix = tensor.dimensions.size() == 2;

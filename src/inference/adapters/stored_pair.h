@@ -23,7 +23,7 @@
 
 namespace quire::inference {
 
-// What matrices must fit, and how files store them.
+// The shapes that matrices must have, and how files store them.
 struct PairShape {
   AdapterBase base;
   std::vector<std::uint32_t> head_dims;    // Of each layer; 0: it does not attend.

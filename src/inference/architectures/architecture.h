@@ -21,9 +21,11 @@ struct Architecture {
   std::string_view name;  // general.architecture of a GGUF file, and ModelInfo::architecture.
   // GGUF files store the rows of turned heads for interleaved RoPE.
   bool has_interleaved_rows = false;
-  // Tensors that each model of it has. Others may have them.
+  // Tensors that each model of it has, and models of other families may have.
   bool has_qkv_bias = false;
   bool has_qk_norm = false;
+  // Sets what GGUF files of it mean beyond the common keys. Null: they mean no more.
+  void (*complete)(ModelSpec& spec) = nullptr;
 };
 
 // A config.json, and what lies beside it.
@@ -58,5 +60,7 @@ extern const Architecture kQwen2;
 extern const ConfigType kQwen2Config;
 extern const Architecture kQwen3;
 extern const ConfigType kQwen3Config;
+extern const Architecture kSmolLm3;
+extern const ConfigType kSmolLm3Config;
 
 }  // namespace quire::inference

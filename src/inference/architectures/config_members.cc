@@ -66,6 +66,21 @@ Result<void> read_attention_bias(const JsonObject& config, ModelSpec& spec) {
   return {};
 }
 
+Result<std::optional<std::vector<std::uint32_t>>> find_numbers(const JsonObject& config,
+                                                               const char* key,
+                                                               std::uint32_t layer_count) {
+  const Json* found = config.find(key);
+  if (found == nullptr) return std::optional<std::vector<std::uint32_t>>();
+  const auto is_number = [](const Json& each) { return each.is_number_unsigned(); };
+  if (!found->is_array() || found->size() < layer_count ||
+      !std::ranges::all_of(*found, is_number)) {
+    return Error(ErrorCode::Corrupted, config.where() + ": " + in_quotes(key) +
+                                           " is not a list of numbers for " +
+                                           std::to_string(layer_count) + " layers");
+  }
+  return std::optional(found->get<std::vector<std::uint32_t>>());
+}
+
 // ---- sliding windows ----
 
 Result<std::optional<std::uint32_t>> find_window(const JsonObject& config) {

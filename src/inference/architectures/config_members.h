@@ -26,13 +26,19 @@ Result<void> read_switches(const JsonObject& config, ModelSpec& spec);
 // attention_bias: of queries, keys, values and the output.
 Result<void> read_attention_bias(const JsonObject& config, ModelSpec& spec);
 
+// A number of each layer. Nothing: the file has no such member. Numbers beyond the layers are
+// passed over, as transformers does.
+Result<std::optional<std::vector<std::uint32_t>>> find_numbers(const JsonObject& config,
+                                                               const char* key,
+                                                               std::uint32_t layer_count);
+
 // ---- sliding windows ----
 
 constexpr std::uint32_t kSlidingWindow = 4096;  // Where config.json has no sliding_window.
 
 // sliding_window; nothing where the file gives null.
 Result<std::optional<std::uint32_t>> find_window(const JsonObject& config);
-// Which layers attend through a window, by layer_types. Nothing: the file has no such member.
+// The layers that attend through a window, by layer_types. Nothing: the file has no such member.
 Result<std::optional<std::vector<bool>>> find_sliding_layers(const JsonObject& config,
                                                              const ModelSpec& spec);
 // Gives the window to these layers.

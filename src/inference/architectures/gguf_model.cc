@@ -324,6 +324,8 @@ Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
   const std::string prefix = spec.architecture + ".";
   TRY(refuse_unsupported(file, prefix));
   TRY(read_shape(file, prefix, spec));
+  const Architecture* architecture = find_architecture(spec.architecture);
+  if (architecture->complete != nullptr) architecture->complete(spec);
   TRY(check(file, spec));  // Before anything is sized by it.
   spec.ropes = {TRY(read_rope(file, prefix, spec.layers.front().attention()->head_dim))};
   TRY(read_special_tokens(metadata, spec));

@@ -520,5 +520,16 @@ TEST_F(HostileGguf, ReadsEveryTypeOfMetadata) {
   EXPECT_FALSE(metadata.find_real("a.u8").ok());
 }
 
+TEST(GgufModel, EachFourthLayerOfSmolLm3DoesNotTurnItsHeads) {
+  const auto model = open_bytes(
+      test::tiny_gguf_builder("tiny_llama", NumberFormat::F32, "smollm3").build());
+  ASSERT_TRUE(model.ok()) << model.error().message();
+  const ModelSpec& spec = model.value()->spec();
+  ASSERT_EQ(spec.layer_count(), 4u);
+  for (std::uint32_t layer = 0; layer < 4; ++layer) {
+    EXPECT_EQ(spec.layers[layer].attention()->rope.has_value(), layer != 3) << layer;
+  }
+}
+
 }  // namespace
 }  // namespace quire::inference

@@ -204,7 +204,7 @@ Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
 
 namespace {
 
-// What the digests of models whose layers are alike do not have.
+// Adds the numbers of each layer, which models whose layers are alike do not need.
 void add_layers(Sha256& hash, const ModelSpec& spec) {
   add_text(hash, "layers");
   for (const LayerSpec& layer : spec.layers) {

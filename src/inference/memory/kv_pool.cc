@@ -15,7 +15,7 @@ struct SlotOf {
   std::uint32_t slot = 0;
 };
 
-// Of one head, keys and values of `slot_count` slots. They may overlap within one page.
+// Copies keys and values of `slot_count` slots of one head. They may overlap within one page.
 void copy_head(const KvHeadLayout& layout, SlotOf from, SlotOf to, std::uint32_t slot_count) {
   const std::uint32_t together = layout.dimensions_together();
   for (std::uint32_t d = 0; d < layout.head_dim; d += together) {

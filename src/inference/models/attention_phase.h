@@ -8,7 +8,7 @@
 
 namespace quire::inference {
 
-// Where a layer's keys and values are, and the heads that look at them.
+// A layer's heads, and the place of its keys and values.
 struct AttentionHeads {
   const AttentionSpec& spec;
   const KvLayout& kv;

@@ -10,7 +10,7 @@ namespace {
 
 using enum TensorRole;
 
-// Where the window of a layer is in sliding_windows().
+// The index of a layer's window in sliding_windows().
 std::uint32_t window_index(const ModelSpec& model, const AttentionSpec& spec) {
   const std::vector<std::uint32_t> windows = sliding_windows(model);
   const auto found = std::ranges::find(windows, spec.sliding_window);

@@ -49,7 +49,7 @@ class Body {
     std::variant<DenseFeedForward> feed_forward;
   };
 
-  // Of heads of one size that turn alike.
+  // The angles of heads of one size that turn alike.
   struct Angles {
     std::uint32_t rope;  // Of ModelSpec::ropes.
     std::uint32_t first;

@@ -60,7 +60,7 @@ class ForwardScratch {
   std::byte* prepared = nullptr;  // [prepared_bytes]
 
   std::uint32_t feed_row_count_max() const { return feed_row_count_max_; }
-  // Of one worker: activations of kAloneRows rows; one row of floats; kAloneRows rows of floats.
+  // One worker has activations of kAloneRows rows; one row of floats; kAloneRows rows of floats.
   std::byte* own_prepared(std::uint32_t worker) const { return own_ + worker * own_stride_; }
   float* own_row(std::uint32_t worker) const {
     return reinterpret_cast<float*>(own_prepared(worker) + own_rows_at_);

@@ -55,7 +55,7 @@ Result<std::optional<std::string>> exported_options(std::string_view wasm,
   return json;
 }
 
-// Of a file that this call alone writes.
+// The ending of a file that this call alone writes.
 std::string own_ending() {
   static std::atomic<std::uint64_t> count = 0;
   return "." + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".finished";
