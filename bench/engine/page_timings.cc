@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "control/contexts/context.h"
+#include "control/contexts/context_edits.h"
 #include "control/contexts/model_resources.h"
 #include "control/contexts/page_ledger.h"
 
@@ -188,7 +189,7 @@ class Bench {
          .meaning = "a context of 128,000 tokens goes back by 100 pages"},
         times, [&] {
           Result<void> done;
-          const double time = microseconds([&] { done = context.rewind(length); });
+          const double time = microseconds([&] { done = control::rewind(context, length); });
           QUIRE_CHECK(done.ok(), "rewound");
           context.append(std::span(tokens).subspan(length));
           const control::FindResult found = context.find_queued(kNoLimit, kNoLimit);

@@ -44,7 +44,7 @@ AwayChain named_part(const Context& context) {
     chain.head = context.chain().head();
     chain.count = context.chain().page_count();
   }
-  chain.end = std::min(chain.count, context.charged_full_count());
+  chain.end = std::min(chain.count, charged_full_count(context));
   chain.begin = std::min(present_count(context), chain.end);
   return chain;
 }
@@ -74,7 +74,7 @@ class AwayCount {
       if (index <= chain.end && !count(node)) break;  // Nor those above it.
       node = cache_.parent(node);
     }
-    charge_.page_count += context.away_page_count() - (chain.end - chain.begin);
+    charge_.page_count += away_page_count(context) - (chain.end - chain.begin);
   }
 
   void count_swapped(const SwappedContext& swapped) {
@@ -100,22 +100,26 @@ void settle(PageLedger& ledger) {
   for (std::size_t index = ledger.away().size(); index > 0; --index) {
     Context& context = *ledger.away()[index - 1];
     const bool is_back = !context.is_suspended() && context.tokens().lost_count() == 0;
-    if (is_back && context.away_page_count() == 0) context.forget_away();
+    if (is_back && away_page_count(context) == 0) context.forget_away();
   }
 }
 
 }  // namespace
 
-std::uint32_t Context::charged_full_count() const {
-  return chain_.page_count() + (tokens_.written_count() + tokens_.lost_count()) / page_size();
+std::uint32_t charged_full_count(const Context& context) {
+  const TailTokens& tokens = context.tokens();
+  return context.chain().page_count() +
+         (tokens.written_count() + tokens.lost_count()) / context.page_size();
 }
 
-std::uint32_t Context::away_page_count() const {
-  if (swapped_) return static_cast<std::uint32_t>(swapped_->pages.size()) + swapped_->tail_count();
+std::uint32_t away_page_count(const Context& context) {
+  if (const SwappedContext* swapped = context.swapped()) {
+    return static_cast<std::uint32_t>(swapped->pages.size()) + swapped->tail_count();
+  }
   // Slots that were never written need no page.
-  if (working_.has_unnamed_start() && working_.is_empty()) return 0;
-  const std::uint32_t charged = charged_count(*this, page_size());
-  return charged - std::min(charged, present_count(*this));
+  if (context.working().has_unnamed_start() && context.working().is_empty()) return 0;
+  const std::uint32_t charged = charged_count(context, context.page_size());
+  return charged - std::min(charged, present_count(context));
 }
 
 PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_t enough) {
@@ -124,7 +128,7 @@ PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_
   settle(ledger);
   std::uint64_t bound = charge.page_count;
   for (const Context* context : ledger.away()) {
-    bound += context->away_page_count();
+    bound += away_page_count(*context);
   }
   if (bound <= enough) {
     charge.page_count = static_cast<std::uint32_t>(bound);
@@ -170,12 +174,12 @@ std::uint32_t counted_ahead(const Context& context, const PageCharge& charge) {
   const std::uint32_t page_size = context.page_size();
   if (charge.away.count() == 0) return 0;
   if (context.working().has_unnamed_start() || context.is_suspended()) return 0;
-  const std::uint32_t own = context.charged_full_count() - context.chain().page_count();
+  const std::uint32_t own = charged_full_count(context) - context.chain().page_count();
   const std::uint32_t end = context.tokens().count() / page_size;
   std::uint32_t count = 0;
   NodeId node = context.chain().head();
   for (std::uint32_t index = 0; index < end; ++index) {
-    node = trie.find(node, TailPage(context, page_size, index).content());
+    node = trie.find(node, TailPage(context.parts(), page_size, index).content());
     if (node == kNoNode) break;
     if (index >= own && charge.counts(node)) ++count;
   }
@@ -185,15 +189,15 @@ std::uint32_t counted_ahead(const Context& context, const PageCharge& charge) {
 // Notes that the context is being suspended: it may lack pages from now on.
 void Context::note_away() {
   // Either it has again the pages that it lacked before, or it still names them.
-  if (tokens_.lost_count() == 0) drop_away_head();
-  if (away_.index == kNotAway) ledger().add_away(*this);
+  if (tokens().lost_count() == 0) drop_away_head();
+  if (away_.index == kNotAway) parts_.ledger().add_away(*this);
 }
 
 // Notes that the context is back without some of its pages, which `head` names. Takes over the hold
 // on the name.
 void Context::keep_away_head(NodeId head, std::uint32_t count) {
   // The head that it already keeps names a longer chain than this one, so keep that.
-  if (away_.head != kNoNode || count == chain_.page_count()) return cache().drop_name(head);
+  if (away_.head != kNoNode || count == chain().page_count()) return parts_.cache().drop_name(head);
   away_.head = head;
   away_.head_count = count;
 }
@@ -201,43 +205,48 @@ void Context::keep_away_head(NodeId head, std::uint32_t count) {
 // `child` lacks what it lacks.
 void Context::fork_away(Context& child) const {
   if (away_.index == kNotAway) return;
-  ledger().add_away(child);
+  parts_.ledger().add_away(child);
   if (away_.head == kNoNode) return;
   child.away_.head = away_.head;
   child.away_.head_count = away_.head_count;
-  cache().hold_name(child.away_.head);
+  parts_.cache().hold_name(child.away_.head);
 }
 
 void Context::drop_away_head() {
   if (away_.head == kNoNode) return;
-  cache().drop_name(std::exchange(away_.head, kNoNode));
+  parts_.cache().drop_name(std::exchange(away_.head, kNoNode));
 }
 
 void Context::forget_away() {
   drop_away_head();
-  if (away_.index != kNotAway) ledger().remove_away(*this);
+  if (away_.index != kNotAway) parts_.ledger().remove_away(*this);
 }
 
-void Context::verify_away() const {
-  const std::span<Context* const> all = ledger().away();
-  if (away_.index == kNotAway) {
-    QUIRE_CHECK(away_page_count() == 0 && away_.head == kNoNode, "A1");
+void verify_away(const Context& context) {
+  const AwayMark& away = context.away();
+  const CommittedChain& committed = context.chain();
+  const TailTokens& tail = context.tokens();
+  const PageCache& cache = context.parts().cache();
+  const std::span<Context* const> all = context.parts().ledger().away();
+  if (away.index == kNotAway) {
+    QUIRE_CHECK(away_page_count(context) == 0 && away.head == kNoNode, "A1");
     return;
   }
-  QUIRE_CHECK(away_.index < all.size() && all[away_.index] == this, "A1");
-  const AwayChain chain = named_part(*this);
-  if (swapped_ || chain.head == kNoNode || tokens_.lost_count() == 0) return;
+  QUIRE_CHECK(away.index < all.size() && all[away.index] == &context, "A1");
+  const AwayChain chain = named_part(context);
+  if (context.swapped() || chain.head == kNoNode || tail.lost_count() == 0) return;
   // The tokens that it will compute are those that the chain names.
   NodeId node = chain.head;
-  for (std::uint32_t index = chain.count; index > chain_.page_count(); --index) {
+  for (std::uint32_t index = chain.count; index > committed.page_count(); --index) {
     if (index <= chain.end) {
-      const std::size_t first = std::size_t{index - 1 - chain_.page_count()} * page_size();
-      const auto tokens = cache().trie().tokens(node);
-      QUIRE_CHECK(std::ranges::equal(tokens, tokens_.all().subspan(first, tokens.size())), "A2");
+      const std::size_t first =
+          std::size_t{index - 1 - committed.page_count()} * context.page_size();
+      const auto tokens = cache.trie().tokens(node);
+      QUIRE_CHECK(std::ranges::equal(tokens, tail.all().subspan(first, tokens.size())), "A2");
     }
-    node = cache().parent(node);
+    node = cache.parent(node);
   }
-  QUIRE_CHECK(chain.count < chain_.page_count() || node == chain_.head(), "A2");
+  QUIRE_CHECK(chain.count < committed.page_count() || node == committed.head(), "A2");
 }
 
 }  // namespace quire::control

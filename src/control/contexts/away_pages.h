@@ -14,7 +14,7 @@
 //
 // Thread   engine thread only.
 //
-// Invariants, checked by Context::verify():
+// Invariants, checked by verify_away(), which Context::verify() calls:
 //   A1  A context that lacks pages is known to its ledger, at the place that the context says.
 //   A2  The full pages that it lacks lie on the chain of away_head, which is held by name, and one
 //       that is suspended for the first time on that of its head.
@@ -35,6 +35,11 @@ struct PageCharge {
 // Exact where it is above `enough`, which takes a walk over what is away; otherwise an upper bound.
 PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_t enough);
 
+// Pages that the context had and lacks, and how many of its pages, from the root, are full ones
+// that it has or had: whatever it finds for them, its instance is charged with already. O(1).
+std::uint32_t away_page_count(const Context& context);
+std::uint32_t charged_full_count(const Context& context);
+
 // Pages that swapped contexts are getting back now, and that the instance does not hold yet; each
 // counts once. Those of `asking`, if it was swapped too, are not among them.
 std::uint32_t coming_page_count(const PageLedger& ledger, const ModelResources& resources,
@@ -44,5 +49,7 @@ std::uint32_t coming_page_count(const PageLedger& ledger, const ModelResources& 
 // other contexts of the instance will have them back. O(the queue), if there are any: it corrects a
 // count that would be too high.
 std::uint32_t counted_ahead(const Context& context, const PageCharge& charge);
+
+void verify_away(const Context& context);
 
 }  // namespace quire::control

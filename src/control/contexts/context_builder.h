@@ -14,7 +14,7 @@ namespace quire::control {
 
 class ContextBuilder {
  public:
-  explicit ContextBuilder(Context& context) : context_(context) {}
+  explicit ContextBuilder(Context& context) : context_(context), parts_(context.parts_) {}
 
   // The next committed page. `node`, a child of the head, was found;
   void attach(NodeId node);
@@ -31,21 +31,21 @@ class ContextBuilder {
   // tokens that are in no page.
   void begin_opening(SlotView view, const ContextWishes& wishes, bool is_unnamed);
   // The adapters that the snapshot records for all its tokens. Requires: before begin_opening().
-  void set_adapters(ContextAdapters adapters) { context_.adapters_ = std::move(adapters); }
+  void set_adapters(ContextAdapters adapters) { parts_.adapters_ = std::move(adapters); }
   // The adapters of the next slot of a page of handles.
   void extend_adapters(std::uint32_t slot, const AdapterSetRef& set) {
-    context_.adapters_.of_slots.extend(slot, set);
+    parts_.adapters_.of_slots.extend(slot, set);
   }
   void count_found(std::uint32_t token_count) { context_.use_.found_token_count += token_count; }
   void begin_load() { context_.is_in_flight_ = true; }
   // A page more that is loaded. Requires: one is free.
   PageId take_loading();
   // The next page is claimed in the trie.
-  void note_claim() { context_.working_.note_claim(); }
+  void note_claim() { parts_.working_.note_claim(); }
   // All of a batch are taken: they stay until they are committed.
-  void keep_loading() { context_.working_.reserve(context_.working_.count()); }
+  void keep_loading() { parts_.reserve(parts_.working_.count()); }
   void end_load() { context_.is_in_flight_ = false; }
-  void lapse_claims() { context_.working_.lapse_claims(context_.cache()); }
+  void lapse_claims() { parts_.working_.lapse_claims(parts_.cache()); }
   // The first page that was loaded is the next committed one.
   void commit_loaded(const PageContent& content, bool is_opaque);
   // `ticket`: of the snapshot that it was taken from, or none.
@@ -53,6 +53,7 @@ class ContextBuilder {
 
  private:
   Context& context_;
+  ContextParts& parts_;
 };
 
 }  // namespace quire::control

@@ -19,7 +19,7 @@ std::vector<NodeId> find_on_tiers(const Context& context, std::uint32_t page_cou
   const std::uint32_t count = std::min(page_count_max, context.tokens().count() / page_size);
   NodeId parent = context.chain().head();
   while (run.size() < count) {
-    const TailPage page(context, page_size, static_cast<std::uint32_t>(run.size()));
+    const TailPage page(context.parts(), page_size, static_cast<std::uint32_t>(run.size()));
     const PageMatch match = resources.cache.find(parent, page.content());
     if (match.state != MatchState::Named || !resources.tiers.has(match.node)) break;
     run.push_back(parent = match.node);

@@ -30,7 +30,7 @@ FindEnd find_group(const Context& context, const PageCache& cache, const PageLed
   std::array<std::uint64_t, kFoundGroup> hashes;
   std::uint64_t above = trie.hash(context.chain().head());
   for (std::uint32_t index = 0; index < count; ++index) {
-    above = trie.hash_below(above, TailPage(context, cache.page_size(), index).content());
+    above = trie.hash_below(above, TailPage(context.parts(), cache.page_size(), index).content());
     hashes[index] = above;
     trie.fetch_bucket(above);
   }
@@ -40,7 +40,7 @@ FindEnd find_group(const Context& context, const PageCache& cache, const PageLed
   NodeId parent = context.chain().head();
   group.count = 0;
   while (group.count < count) {
-    const TailPage page(context, cache.page_size(), group.count);
+    const TailPage page(context.parts(), cache.page_size(), group.count);
     const PageMatch match = cache.find(parent, page.content(), hashes[group.count]);
     if (match.state != MatchState::Resident) {
       const bool is_claimed = match.state == MatchState::InFlight &&
@@ -71,7 +71,7 @@ bool cut_to_quota(const Context& context, std::uint32_t quota, FoundGroup& group
   const PageCache& cache = resources.cache;
   const PageCharge charge = charge_of(ledger, resources, quota - std::min(quota, group.count));
   if (std::uint64_t{charge.page_count} + group.count <= quota) return true;
-  const std::uint32_t own = context.charged_full_count();
+  const std::uint32_t own = charged_full_count(context);
   const std::uint32_t replaced = is_replaced_by_found(context, ledger, cache.page_size()) ? 1 : 0;
   std::uint32_t page_count = charge.page_count - replaced;
   std::uint32_t held_count = ledger.page_count() - replaced;
@@ -90,58 +90,40 @@ bool cut_to_quota(const Context& context, std::uint32_t quota, FoundGroup& group
 
 bool Context::has_page_to_find() const {
   const std::uint32_t page_size = this->page_size();
-  return tokens_.count() >= page_size && tokens_.written_count() < page_size &&
-         !working_.has_unnamed_start();
-}
-
-void Context::attach_found(std::span<const NodeId> nodes, FindResult& result) {
-  if (nodes.empty()) return;
-  const std::uint32_t page_size = this->page_size();
-  const std::uint32_t committed = chain_.page_count();
-  const auto count = static_cast<std::uint32_t>(nodes.size());
-  chain_.push_found(cache(), ledger(), nodes);
-  // The found pages replace the context's partly written page and the pages that were lost. Empty
-  // pages that were reserved stay.
-  if (!working_.is_empty() && tokens_.written_count() > 0) {
-    working_.release_first(cache(), ledger(), wishes_.cold());
-  }
-  const std::uint32_t begun =
-      page_count_for(std::uint64_t{tokens_.written_count()} + tokens_.lost_count(), page_size);
-  working_.unreserve(std::min(begun, count));
-  const std::uint32_t found = tokens_.find(count * page_size);
-  result.token_count += found;
-  use_.found_token_count += found;
-  view_.forget_before(chain_.page_count() * page_size);
-  table_.cut(committed);
-  // Pages that an earlier chunk took for what is found now.
-  release_tail(std::max(page_count_for(tokens_.count(), page_size), working_.reserved_count()));
+  return tokens().count() >= page_size && tokens().written_count() < page_size &&
+         !working().has_unnamed_start();
 }
 
 FindResult Context::find_queued(std::uint32_t quota, std::uint32_t page_count_max) {
   QUIRE_CHECK(!is_in_flight_, "looked up under a batch");
   const std::uint32_t page_size = this->page_size();
+  const PageCache& cache = parts_.cache();
   FindResult result;
   if (!has_page_to_find()) return result;
   FoundGroup group;
   std::uint32_t looked = 0;
   // Groups grow, so that a search that finds nothing hashes little.
   for (std::uint32_t wanted = 1;; wanted = std::min(2 * wanted, kFoundGroup)) {
-    std::uint32_t count = std::min(wanted, tokens_.count() / page_size);
+    std::uint32_t count = std::min(wanted, tokens().count() / page_size);
     if (count == 0) break;
     // One at a time, while they replace pages that it has.
-    if (!working_.is_empty()) count = 1;
+    if (!working().is_empty()) count = 1;
     count = std::min(count, page_count_max - looked);
     if (count == 0) {
       result.end = FindEnd::Slice;
       break;
     }
-    result.end = find_group(*this, cache(), ledger(), count, group);
+    result.end = find_group(*this, cache, *owner().ledger, count, group);
     if (!cut_to_quota(*this, quota, group)) result.end = FindEnd::Quota;
     looked += group.count;
-    attach_found(std::span(group.nodes).first(group.count), result);
+    if (group.count > 0) {
+      const std::span<const NodeId> found = std::span(group.nodes).first(group.count);
+      result.token_count += parts_.attach_found(found);
+    }
     if (result.end != FindEnd::Slice) break;
     result.end = FindEnd::NoMore;
   }
+  use_.found_token_count += result.token_count;
   return result;
 }
 

@@ -44,12 +44,12 @@ std::uint32_t pages_lacking(const Context& context, std::uint32_t page_size, std
 }
 
 // Entries [first, end) of the context's table.
-std::vector<inference::TableEntry> entries_of(const Context& context, const PageCache& cache,
+std::vector<inference::TableEntry> entries_of(const ContextParts& parts, const PageCache& cache,
                                               std::uint32_t first, std::uint32_t end) {
-  const CommittedChain& chain = context.chain();
-  const std::span<const PageId> tail = context.working().pages();
+  const CommittedChain& chain = parts.chain();
+  const std::span<const PageId> tail = parts.working().pages();
   const std::uint32_t page_size = cache.page_size();
-  const SlotSet& dropped = context.view().dropped();
+  const SlotSet& dropped = parts.view().dropped();
   std::vector<inference::TableEntry> entries(end - first);
   // Every slot that was not dropped is visible as far as the table goes: a pass sees none from its
   // visible_slot_end on.
@@ -67,7 +67,7 @@ std::vector<inference::TableEntry> entries_of(const Context& context, const Page
     put(page.index, cache.page_of(page.node));
   }
   const std::uint32_t tail_first = chain.page_count();
-  const std::uint32_t tail_end = tail_first + context.working().count();
+  const std::uint32_t tail_end = tail_first + parts.working().count();
   for (std::uint32_t index = std::max(tail_first, first); index < std::min(end, tail_end);
        ++index) {
     // A page of the tail is written, visible or not.
@@ -82,49 +82,48 @@ std::vector<inference::TableEntry> entries_of(const Context& context, const Page
 bool Context::has_slots(std::uint32_t count) const {
   const std::uint32_t page_size = this->page_size();
   const std::uint32_t next = next_tail_page(*this, page_size);
-  return pages_lacking(*this, page_size, count) == 0 && next < working_.count() &&
-         working_.boundary() == kNoNode && !cache().is_sealed(working_.pages()[next]);
+  return pages_lacking(*this, page_size, count) == 0 && next < working().count() &&
+         working().boundary() == kNoNode && !parts_.cache().is_sealed(working().pages()[next]);
 }
 
 std::uint32_t Context::pages_wanted(std::uint32_t count) const {
   if (count == 0) return 0;
-  return pages_lacking(*this, page_size(), count) + (is_copied_first(*this, cache()) ? 1 : 0);
+  return pages_lacking(*this, page_size(), count) +
+         (is_copied_first(*this, parts_.cache()) ? 1 : 0);
 }
 
 bool Context::take_pages(std::uint32_t count, std::vector<PageCopy>& copies) {
   if (count == 0) return true;
   const std::uint32_t page_size = this->page_size();
-  const bool copies_first = is_copied_first(*this, cache());
+  const bool copies_first = is_copied_first(*this, parts_.cache());
   const std::uint32_t wanted = pages_lacking(*this, page_size, count) + (copies_first ? 1 : 0);
-  const std::uint32_t first_new = working_.count();
-  if (wanted > 0 && !extend_tail(wanted)) return false;
+  const std::uint32_t first_new = working().count();
+  if (wanted > 0 && !parts_.extend_tail(wanted)) return false;
   const std::uint32_t partial = next_tail_page(*this, page_size);
   if (!copies_first) {
-    if (partial < first_new && cache().is_sealed(working_.pages()[partial])) {
-      cache().reopen(working_.pages()[partial]);
+    if (partial < first_new && parts_.cache().is_sealed(working().pages()[partial])) {
+      parts_.cache().reopen(working().pages()[partial]);
     }
     return true;
   }
-  const std::uint32_t slot_count = tokens_.written_count() % page_size;
+  const std::uint32_t slot_count = tokens().written_count() % page_size;
   if (slot_count > 0 && !is_planted(Fault::BoundaryPageNotCopied)) {
-    copies.push_back({.from = working_.pages()[partial],
-                      .to = working_.pages()[first_new],
+    copies.push_back({.from = working().pages()[partial],
+                      .to = working().pages()[first_new],
                       .from_slot = 0,
                       .to_slot = 0,
                       .slot_count = slot_count});
   }
-  working_.replace(cache(), ledger(), partial, first_new, wishes_.cold());
-  const std::uint32_t entry = chain_.page_count() + partial;
-  table_.mark_dirty(entry, entry + 1);
+  parts_.replace_tail_page(partial, first_new);
   return true;
 }
 
 // Claims the pages that the tail's first `end` tokens fill, and the page that they end in.
-void Context::claim_pages(std::uint32_t end) {
+void ContextParts::claim_pages(std::uint32_t end) {
   const std::uint32_t page_size = this->page_size();
   if (tokens_.count() < page_size) return;  // A search never asks for a part of a page.
   std::uint32_t claimed = working_.has_unnamed_start() ? 0 : end / page_size;
-  // The page that the tokens end in is claimed too, if all its tokens are known: another context
+  // The page that the tokens end in is claimed too, if all its tokens are known. Another context
   // that wants the same page waits for it, instead of computing it a second time.
   const bool ends_within = !working_.has_unnamed_start() && end % page_size > 0;
   if (ends_within && tokens_.count() >= (claimed + 1) * page_size) ++claimed;
@@ -138,21 +137,13 @@ void Context::claim_pages(std::uint32_t end) {
   }
 }
 
-void Context::begin_flight(std::uint32_t count, std::span<const TokenId> drafts) {
-  QUIRE_CHECK(!is_in_flight_ && count <= tokens_.queued_count(), "X4");
-  is_in_flight_ = true;
+void ContextParts::begin_flight(std::uint32_t count, std::span<const TokenId> drafts) {
   claim_pages(tokens_.written_count() + count);
   if (!drafts.empty()) note_appended();
   tokens_.begin_flight(count, drafts);
 }
 
-// Slots that were never written have a hole where there is no page for them yet.
-std::uint32_t Context::table_entry_count() const {
-  const std::uint32_t needed = page_count_for(tokens_.written_count(), page_size());
-  return chain_.page_count() + std::max(needed, working_.count());
-}
-
-void Context::sync_table(std::vector<TableChange>& changes) {
+void ContextParts::sync_table(std::vector<TableChange>& changes) {
   const std::uint32_t entry_count = table_entry_count();
   const std::uint32_t clean_count = table_.clean_count();
   const auto change = [&](std::uint32_t first, std::uint32_t end, std::uint32_t all) {
@@ -172,18 +163,27 @@ void Context::sync_table(std::vector<TableChange>& changes) {
   table_.note_clean(entry_count);
 }
 
-void Context::end_flight(bool is_written, std::uint32_t rejected_count) {
-  QUIRE_CHECK(is_in_flight_, "X5");
-  is_in_flight_ = false;
+void ContextParts::end_flight(bool is_written, std::uint32_t rejected_count) {
   tokens_.end_flight(is_written, rejected_count);
   if (rejected_count > 0) forget_adapters();
   if (!is_written) {
     if (!is_planted(Fault::ClaimKeptAfterFailure)) working_.lapse_claims(cache());
     return;
   }
-  const std::uint32_t page_size = this->page_size();
-  while (tokens_.written_count() >= page_size) commit_first();
+  commit_full();
   working_.lapse_claims(cache());
+}
+
+void Context::begin_flight(std::uint32_t count, std::span<const TokenId> drafts) {
+  QUIRE_CHECK(!is_in_flight_ && count <= tokens().queued_count(), "X4");
+  is_in_flight_ = true;
+  parts_.begin_flight(count, drafts);
+}
+
+void Context::end_flight(bool is_written, std::uint32_t rejected_count) {
+  QUIRE_CHECK(is_in_flight_, "X5");
+  is_in_flight_ = false;
+  parts_.end_flight(is_written, rejected_count);
 }
 
 }  // namespace quire::control

@@ -1,157 +1,129 @@
 #pragma once
-// Small values that a context holds.
+// ContextParts are the tokens and the pages of a context, with what changes whenever these do: the
+// device's page table, the view, and the adapters of its slots. Where a change of one part takes a
+// change of another, both are one function here. Edits, searches, batches and suspensions are
+// written with these functions, outside of the class.
 //
 // Thread   engine thread only.
-#include <algorithm>
+// Errors   none; a request that cannot be met is a bug, and stops the process.
+//
+// Invariants X1 to X9 of context.h, which Context::verify() checks. The requirements that a
+// function names are the caller's to check.
 #include <cstdint>
-#include <memory>
-#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
-#include "control/api/context_commands.h"
-#include "control/contexts/committed_chain.h"
-#include "control/tiers/page_tiers.h"
+#include "control/contexts/adapter_set.h"
+#include "control/contexts/context_values.h"
+#include "control/contexts/device_table.h"
+#include "control/contexts/model_resources.h"
+#include "control/contexts/tail_tokens.h"
+#include "control/contexts/working_pages.h"
+#include "control/pages/slot_view.h"
 #include "inference/api/batch.h"
 
 namespace quire::control {
 
-struct Instance;
-struct ModelResources;
-struct QueueObject;
-struct Replica;
-class PageLedger;
-
-// The owner of a context, and the counts that its pages are in; all of these outlive it.
-struct ContextOwner {
-  Replica* replica = nullptr;
-  Instance* instance = nullptr;
-  QueueObject* queue = nullptr;
-  ModelResources* resources = nullptr;  // The replica's.
-  PageLedger* ledger = nullptr;         // The instance's, of the replica.
-  TenantId tenant{};
-};
-
-enum class FindEnd : std::uint8_t { NoMore, Claimed, Slice, Quota };
-struct FindResult {
-  std::uint32_t token_count = 0;  // Queued tokens that were found.
-  FindEnd end = FindEnd::NoMore;
-};
-
-// A program's wishes for a context: for its pages, once they have no holder, and for its length.
-struct ContextWishes {
-  ContextHintKind hint = ContextHintKind::None;
-  std::uint32_t hint_seconds = 0;
-  bool is_beyond_context = false;  // The model's context length does not limit it.
-
-  ColdHint cold() const {
-    switch (hint) {
-      case ContextHintKind::WillResume:
-        return {.hint = EvictionHint::WillResume};
-      case ContextHintKind::Done:
-        return {.hint = EvictionHint::Done};
-      case ContextHintKind::Keep:
-        return {.hint = EvictionHint::Keep, .keep_seconds = hint_seconds};
-      case ContextHintKind::SharedPrefix:
-        return {.hint = EvictionHint::SharedPrefix};
-      case ContextHintKind::None:
-        break;
-    }
-    return {};
-  }
-};
-
-// DrawHistory records which of a context's last tokens were drawn, by the host or by the program
-// itself. It distinguishes prompts from tokens that continue drawn ones.
-class DrawHistory {
+class ContextParts {
  public:
-  // A token that the host drew is queued.
-  void note_queued() { ++queued_count_; }
-  // `own` queued tokens begin to be computed, with outputs for the program or without. How many of
-  // them are prompt: not those that the host drew, and not a single one after an output, which the
-  // program drew itself.
-  std::uint32_t take_prompt(std::uint32_t own, bool wants_output) {
-    const std::uint32_t drawn = std::min(own, std::exchange(queued_count_, 0));
-    const bool is_step = drawn == 0 && own == 1 && gave_output_;
-    if (own > 0 || wants_output) gave_output_ = wants_output;
-    const std::uint32_t prompt = is_step ? 0 : own - drawn;
-    if (prompt > 0) at_ns_ = 0;  // What was appended in between may have been waited for.
-    return prompt;
-  }
-  // A token is drawn at `now_ns`. When the one before it was; 0: prompt came in between.
-  std::uint64_t note_drawn(std::uint64_t now_ns) { return std::exchange(at_ns_, now_ns); }
-  // The history of a fork: the child's tokens are drawn anew.
-  DrawHistory forked() const {
-    DrawHistory child = *this;
-    child.at_ns_ = 0;
-    return child;
-  }
+  void bind(const ContextOwner& owner) { owner_ = owner; }
+  const ContextOwner& owner() const { return owner_; }
+  ModelResources& resources() const { return *owner_.resources; }
+  PageCache& cache() const { return owner_.resources->cache; }
+  PageLedger& ledger() const { return *owner_.ledger; }
+  std::uint32_t page_size() const { return cache().page_size(); }
+
+  const TailTokens& tokens() const { return tokens_; }
+  const WorkingPages& working() const { return working_; }
+  const CommittedChain& chain() const { return chain_; }
+  const DeviceTable& table() const { return table_; }
+  const SlotView& view() const { return view_; }
+  const ContextAdapters& adapters() const { return adapters_; }
+  const ContextWishes& wishes() const { return wishes_; }
+  std::uint32_t seq_len() const;
+  std::uint64_t held_token_count() const;
+  // The entries that the table has for the pages and for the slots that were never written.
+  std::uint32_t table_entry_count() const;
+
+  void open(NodeId root) { chain_.open(cache(), root); }
+  void set_wishes(const ContextWishes& wishes) { wishes_ = wishes; }
+  // Tokens that are queued from now on are of these adapters; null: of none.
+  void use_adapters(AdapterSetRef set) { adapters_.in_force = std::move(set); }
+  // Queues the first `room` tokens, and counts the rest.
+  void append(std::span<const std::uint32_t> tokens, std::uint64_t room);
+
+  // Adds `count` pages to the tail; false if there are not as many.
+  bool extend_tail(std::uint32_t count);
+  // Gives pages of the tail back until `keep_count` are left.
+  void release_tail(std::uint32_t keep_count);
+  void trim_tail();  // Pages that no written token needs go, except for those reserved.
+  void reserve(std::uint32_t count) { working_.reserve(count); }
+  // Page `by` of the tail takes the place of page `index`, one before it, which is given back.
+  void replace_tail_page(std::uint32_t index, std::uint32_t by);
+  void commit_first();  // Requires: the first page of the tail is full.
+  void commit_full();   // As many as are full. Requires: not suspended.
+
+  // Takes the last `count` queued tokens back, those that are only counted first. Returns how many
+  // are left, to be cut from those written.
+  std::uint32_t take_back(std::uint32_t count);
+  // Keeps the first `count` tokens of the tail, and `overflow_count` beyond them. At most
+  // `lost_count_max` stay lost.
+  void cut_queue(std::uint64_t count, std::uint64_t overflow_count, std::uint32_t lost_count_max);
+  void clear_queue();
+  // Keeps the first `count` written tokens of the tail; what is queued moves up.
+  void cut_written(std::uint32_t count);
+  // The context ends at `length`, which lies in a committed page or at the start of one. Nothing
+  // stays queued. O(pages after `length`).
+  void cut_committed(std::uint32_t length);
+  // Tokens to come do not see these slots, and pages that no token can see any more are let go.
+  // Requires: all of them were written.
+  void drop_slots(const SlotSet& slots);
+
+  // `nodes`, found after the head, hold all written tokens and the first queued ones. Returns the
+  // number of those queued.
+  std::uint32_t attach_found(std::span<const NodeId> nodes);
+  // The next `count` queued tokens, and `drafts` after them, are in flight; the pages that they
+  // fill are claimed.
+  void begin_flight(std::uint32_t count, std::span<const inference::TokenId> drafts);
+  void end_flight(bool is_written, std::uint32_t rejected_count);
+  void begin_sequence(inference::SequenceId sequence) { table_.begin(sequence); }
+  void end_sequence() { table_.end(); }
+  // Appends what the device does not know of the table yet. Requires: there is a sequence.
+  void sync_table(std::vector<inference::TableChange>& changes);
+
+  // Suspension: the written tokens of the tail are lost, and all pages go.
+  void let_go();
+  // Requires: let_go(). Ends at `anchor`, which has `count` pages and is held again; `lost` are the
+  // tokens of the committed pages after it. Returns the head that it had, whose name is the
+  // caller's then.
+  NodeId return_to(NodeId anchor, std::uint32_t count, std::span<const inference::TokenId> lost);
+  // Requires: let_go(). All that `swapped` names is held again, and `tail` are the working pages.
+  void return_all(const SwappedContext& swapped, std::span<const PageId> tail);
+
+  // Becomes what `parent` is, by name; and shares its pages. Requires: bound, and empty.
+  void fork_name_from(const ContextParts& parent);
+  void fork_pages_from(const ContextParts& parent);
+  // Gives the pages back, if it has any; and the name, with all else.
+  void give_back_pages(bool is_suspended);
+  void close();
 
  private:
-  bool gave_output_ = false;        // When it was last computed, the program got outputs.
-  std::uint32_t queued_count_ = 0;  // Of the tokens queued, those that the host drew.
-  std::uint64_t at_ns_ = 0;         // When the last token was drawn.
-};
+  friend class ContextBuilder;  // Makes one of pages that come from elsewhere.
+  friend struct ContextPeer;    // Breaks one, for death tests.
 
-// How a context was used.
-struct ContextUse {
-  std::uint64_t batch = 0;              // The last one that computed it.
-  std::uint32_t found_token_count = 0;  // In all.
-  std::uint64_t miss = 0;  // Why tokens are computed since the last one found; MissLog.
-};
+  void note_appended();    // The next token is of the adapters in force.
+  void forget_adapters();  // Of tokens that it no longer has.
+  void claim_pages(std::uint32_t end);
 
-inline constexpr std::uint32_t kNotAway = 0xffffffffu;
-
-// The mark of a suspension, for the quota: see away_pages.h.
-struct AwayMark {
-  std::uint32_t index = kNotAway;  // In its ledger.
-  NodeId head = kNoNode;           // The last full page of what it had, held by name,
-  std::uint32_t head_count = 0;    // and the pages from the root to there.
-};
-
-// The bytes of a page of a tail, as they were written. Forks share them, and shared bytes never
-// change.
-using TailBytes = std::shared_ptr<inference::PageBytes>;
-
-// What a context has besides its tokens while its pages are on a tier: see Context::swap_out().
-struct SwappedContext {
-  std::vector<WindowPage> pages;   // Committed ones that it held, root first,
-  std::vector<PinId> pins;         // each pinned.
-  std::uint32_t anchor_count = 0;  // Of these, from the first, held as a chain.
-  std::uint32_t written_count = 0;
-  std::uint32_t reserved_count = 0;
-  std::vector<TailBytes> tail;  // Of its working pages; null: not come yet, or being loaded.
-  std::optional<Error> error;   // Why one of these never will come.
-
-  // The committed pages that must be in the pool, root first.
-  std::vector<NodeId> nodes() const {
-    std::vector<NodeId> all;
-    for (const WindowPage& page : pages) all.push_back(page.node);
-    return all;
-  }
-  // Whether all pages of its tail have come.
-  bool has_tail() const {
-    return std::all_of(tail.begin(), tail.end(),
-                       [](const TailBytes& bytes) { return bytes != nullptr; });
-  }
-  // Working pages that it needs beside those.
-  std::uint32_t tail_count() const {
-    return std::max(static_cast<std::uint32_t>(tail.size()), reserved_count);
-  }
-};
-
-// A page of a context that is swapped out, in the batch being built. A committed page that is on no
-// tier yet goes to one; a page of the tail goes to the context itself.
-struct SwapSave {
-  inference::PageId page{};
-  std::uint32_t slots = inference::kAllSlots;
-  NodeId node = kNoNode;  // kNoNode: of the tail,
-  std::uint32_t tail_index = 0;
-  TransferId transfer = kNoTransfer;
-  // One that a fork has too, which could write it before it is saved: there is a hold on it, which
-  // the caller gives back when it is.
-  bool is_held = false;
+  TailTokens tokens_;
+  WorkingPages working_;
+  CommittedChain chain_;
+  DeviceTable table_;
+  ContextOwner owner_;
+  SlotView view_;
+  ContextAdapters adapters_;
+  ContextWishes wishes_;
 };
 
 }  // namespace quire::control

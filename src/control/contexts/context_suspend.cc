@@ -25,44 +25,38 @@ using inference::TokenId;
 
 bool Context::can_suspend() const {
   if (!is_idle() || !is_plain()) return false;
-  return !working_.is_empty() || !cache().is_root(chain_.anchor());
+  return !working().is_empty() || !parts_.cache().is_root(chain().anchor());
 }
 
 void Context::suspend() {
   QUIRE_CHECK(can_suspend(), "suspended what cannot be");
   note_away();
-  tokens_.lose_written();
-  const std::uint32_t reserved = working_.reserved_count();
-  release_tail(0);
-  working_.reserve(reserved);
-  // The context will be back, whatever hint the program gave.
-  chain_.let_go(cache(), ledger(), {.hint = EvictionHint::WillResume});
+  const std::uint32_t reserved = working().reserved_count();
+  parts_.let_go();
+  parts_.reserve(reserved);
   is_suspended_ = true;
-  if (!is_planted(Fault::RestoredFromStaleSlot)) resources().sequences.release(*this);
+  if (!is_planted(Fault::RestoredFromStaleSlot)) parts_.resources().sequences.release(*this);
 }
 
 void Context::resume(std::uint32_t quota) {
   QUIRE_CHECK(is_suspended_, "resumed what was not suspended");
-  const std::vector<NodeId> path = chain_.nodes(cache());
-  const NodeId root = cache().root_of(chain_.head());
+  const PageCache& cache = parts_.cache();
+  const PageLedger& ledger = parts_.ledger();
+  const std::vector<NodeId> path = chain().nodes(cache);
+  const NodeId root = cache.root_of(chain().head());
   std::uint32_t kept = 0;
-  std::uint32_t held = ledger().page_count();
-  for (; kept < path.size() && cache().is_resident(path[kept]); ++kept) {
-    if (!ledger().holds(cache().page_of(path[kept])) && held++ >= quota) break;
+  std::uint32_t held = ledger.page_count();
+  for (; kept < path.size() && cache.is_resident(path[kept]); ++kept) {
+    if (!ledger.holds(cache.page_of(path[kept])) && held++ >= quota) break;
   }
   std::vector<TokenId> lost;
   for (std::size_t index = kept; index < path.size(); ++index) {
-    const std::span<const TokenId> page = cache().trie().tokens(path[index]);
+    const std::span<const TokenId> page = cache.trie().tokens(path[index]);
     lost.insert(lost.end(), page.begin(), page.end());
   }
-  tokens_.put_back(lost);
-  // The pages that are lost stand before those of the tail, until they are committed again.
-  const std::uint32_t before = chain_.page_count();
-  if (working_.reserved_count() > 0) {
-    working_.reserve(working_.reserved_count() + before - kept);
-  }
+  const std::uint32_t before = chain().page_count();
   const NodeId anchor = kept == 0 ? root : path[kept - 1];
-  keep_away_head(chain_.end_at(cache(), ledger(), anchor, kept), before);
+  keep_away_head(parts_.return_to(anchor, kept, lost), before);
   is_suspended_ = false;
 }
 

@@ -17,6 +17,7 @@
 #include "control/contexts/context.h"
 #include "control/contexts/model_resources.h"
 #include "control/contexts/page_ledger.h"
+#include "control/contexts/tail_page.h"
 
 namespace quire::control {
 namespace {
@@ -55,53 +56,47 @@ void pin_pages(SwappedContext& swapped, ModelResources& resources, TenantId tena
 }  // namespace
 
 bool Context::may_swap() const {
-  if (!is_idle() || is_plain() || !resources().tiers.is_on()) return false;
-  if (working_.is_empty() && chain_.held_count() == 0) return false;
-  return resources().swapped_tails.may_take(owner_.tenant, written_tail_count());
+  if (!is_idle() || is_plain() || !parts_.resources().tiers.is_on()) return false;
+  if (working().is_empty() && chain().held_count() == 0) return false;
+  return parts_.resources().swapped_tails.may_take(owner().tenant, written_tail_count(parts_));
 }
 
 bool Context::can_swap() const {
   if (!may_swap()) return false;
   std::vector<NodeId> nodes;
-  for (const WindowPage& page : chain_.held_pages(cache())) nodes.push_back(page.node);
-  return resources().tiers.can_pin(owner_.tenant, nodes);
+  for (const WindowPage& page : chain().held_pages(parts_.cache())) nodes.push_back(page.node);
+  return parts_.resources().tiers.can_pin(owner().tenant, nodes);
 }
 
 void Context::swap_out(std::vector<SwapSave>& saves) {
   QUIRE_CHECK(can_swap(), "swapped what cannot be");
   note_away();
   auto swapped = std::make_unique<SwappedContext>();
-  swapped->pages = chain_.held_pages(cache());
-  swapped->anchor_count = chain_.anchor_count();
-  swapped->written_count = tokens_.written_count();
-  swapped->reserved_count = working_.reserved_count();
-  pin_pages(*swapped, resources(), owner_.tenant, saves);
-  const std::uint32_t tail = written_tail_count();
+  swapped->pages = chain().held_pages(parts_.cache());
+  swapped->anchor_count = chain().anchor_count();
+  swapped->written_count = tokens().written_count();
+  swapped->reserved_count = working().reserved_count();
+  pin_pages(*swapped, parts_.resources(), owner().tenant, saves);
+  const std::uint32_t tail = written_tail_count(parts_);
   for (std::uint32_t index = 0; index < tail; ++index) {
-    const PageId page = working_.pages()[index];
-    const bool is_held = cache().is_shared_tail(page);
-    if (is_held) cache().retain(page);
+    const PageId page = working().pages()[index];
+    const bool is_held = parts_.cache().is_shared_tail(page);
+    if (is_held) parts_.cache().retain(page);
     saves.push_back({.page = page,
-                     .slots = visible_tail_slots(index),
+                     .slots = visible_tail_slots(parts_, index),
                      .tail_index = index,
                      .is_held = is_held});
   }
   swapped->tail.resize(tail);
-  resources().swapped_tails.take(owner_.tenant, tail);
-  tokens_.lose_written();
-  release_tail(0);
-  chain_.let_go(cache(), ledger(), {.hint = EvictionHint::WillResume});
+  parts_.resources().swapped_tails.take(owner().tenant, tail);
+  parts_.let_go();
   is_suspended_ = true;
   swapped_ = std::move(swapped);
-  resources().sequences.release(*this);
+  parts_.resources().sequences.release(*this);
 }
 
 void Context::swap_in(std::span<const PageId> tail) {
-  const SwappedContext& swapped = *swapped_;
-  chain_.hold_again(cache(), ledger(), swapped.pages, swapped.anchor_count);
-  working_.begin(ledger(), tail);
-  working_.reserve(swapped.reserved_count);
-  tokens_.regain(swapped.written_count);
+  parts_.return_all(*swapped_, tail);
   is_suspended_ = false;
   unpin_swapped();
 }
@@ -122,9 +117,10 @@ void Context::unpin_swapped() {
   if (!swapped_) return;
   const auto last = std::count_if(swapped_->tail.begin(), swapped_->tail.end(),
                                   [](const TailBytes& bytes) { return bytes.use_count() <= 1; });
-  resources().swapped_tails.give(owner_.tenant, static_cast<std::uint64_t>(last));
+  parts_.resources().swapped_tails.give(owner().tenant, static_cast<std::uint64_t>(last));
   for (std::size_t index = 0; index < swapped_->pages.size(); ++index) {
-    resources().tiers.unpin(owner_.tenant, swapped_->pages[index].node, swapped_->pins[index]);
+    parts_.resources().tiers.unpin(owner().tenant, swapped_->pages[index].node,
+                                   swapped_->pins[index]);
   }
   swapped_.reset();
 }
@@ -139,8 +135,8 @@ void Context::fork_swapped(Context& child) const {
   swapped->written_count = from.written_count;
   for (std::size_t index = 0; index < from.pages.size(); ++index) {
     // A fork is its parent's tenant's.
-    swapped->pins[index] =
-        resources().tiers.pin_again(owner_.tenant, from.pages[index].node, from.pins[index]);
+    swapped->pins[index] = parts_.resources().tiers.pin_again(
+        owner().tenant, from.pages[index].node, from.pins[index]);
   }
   if (from.error) {
     swapped->error = from.error->copy();

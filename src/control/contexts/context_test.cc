@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "control/contexts/context_edits.h"
 #include "control/contexts/model_resources.h"
 #include "control/contexts/page_ledger.h"
 
@@ -12,7 +13,7 @@ namespace quire::control {
 
 // Breaks what a context holds, for death tests.
 struct ContextPeer {
-  static DeviceTable& table(Context& context) { return context.table_; }
+  static DeviceTable& table(Context& context) { return context.parts().table_; }
 };
 
 namespace {
@@ -80,7 +81,7 @@ TEST(Context, ATableOfPages5And12And3PutsTokensWhereThePublishedOneDoes) {
   ASSERT_TRUE(fixture.context.take_pages(fixture.context.tokens().queued_count(), fixture.copies));
   ASSERT_TRUE(fixture.resources.sequences.acquire(fixture.context, BatchId{1}));
   std::vector<inference::TableChange> changes;
-  fixture.context.sync_table(changes);
+  fixture.context.parts().sync_table(changes);
   ASSERT_EQ(changes.size(), 1u);
   const std::map<std::uint32_t, std::uint32_t> published{{0, 80},   {15, 95}, {16, 192},
                                                          {31, 207}, {32, 48}, {34, 50}};
@@ -96,7 +97,7 @@ TEST(Context, TableChangesCarryOnlyWhatTheDeviceLacks) {
   std::vector<inference::TableChange> changes;
   fixture.append(20);
   ASSERT_TRUE(fixture.context.take_pages(fixture.context.tokens().queued_count(), fixture.copies));
-  fixture.context.sync_table(changes);
+  fixture.context.parts().sync_table(changes);
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].entry_count, 2u);
   fixture.compute(20);
@@ -104,13 +105,13 @@ TEST(Context, TableChangesCarryOnlyWhatTheDeviceLacks) {
     fixture.append(1, 2);
     ASSERT_TRUE(
         fixture.context.take_pages(fixture.context.tokens().queued_count(), fixture.copies));
-    fixture.context.sync_table(changes);
+    fixture.context.parts().sync_table(changes);
     fixture.compute(1);
   }
   EXPECT_EQ(changes.size(), 1u);  // The page had room.
   fixture.append(1, 3);
   ASSERT_TRUE(fixture.context.take_pages(fixture.context.tokens().queued_count(), fixture.copies));
-  fixture.context.sync_table(changes);
+  fixture.context.parts().sync_table(changes);
   ASSERT_EQ(changes.size(), 2u);
   EXPECT_EQ(changes[1].entry_first, 2u);
   EXPECT_EQ(changes[1].entries.size(), 1u);
@@ -122,7 +123,7 @@ struct SyncedFixture : Fixture {
     append(20);
     compute(20);
     EXPECT_TRUE(resources.sequences.acquire(context, BatchId{1}));
-    context.sync_table(changes);
+    context.parts().sync_table(changes);
     EXPECT_EQ(context.table().clean_count(), 2u);
   }
   std::vector<inference::TableChange> changes;
@@ -131,7 +132,7 @@ struct SyncedFixture : Fixture {
 TEST(ContextDeathTest, ATableOfWhichTheDeviceHasMoreThanThereIsIsNotSent) {
   SyncedFixture fixture;
   ContextPeer::table(fixture.context).note_clean(3);
-  EXPECT_DEATH(fixture.context.sync_table(fixture.changes), "X8");
+  EXPECT_DEATH(fixture.context.parts().sync_table(fixture.changes), "X8");
   EXPECT_DEATH(fixture.context.verify(), "X8");
 }
 
@@ -249,8 +250,8 @@ TEST(Context, AForkTakesNothingOfABoundaryPageThatWasEmptied) {
   Fixture fixture(8);
   fixture.append(32);
   fixture.compute(32);
-  ASSERT_TRUE(fixture.context.rewind(20).ok());
-  ASSERT_TRUE(fixture.context.truncate_page_tokens(4).ok());
+  ASSERT_TRUE(rewind(fixture.context, 20).ok());
+  ASSERT_TRUE(truncate_page_tokens(fixture.context, 4).ok());
   ASSERT_EQ(fixture.context.working().count(), 1u);
   Context child;
   fixture.bind(child);
@@ -270,8 +271,8 @@ TEST(Context, TruncateReachesIntoTheTailAndNoFurther) {
   fixture.append(37);
   fixture.compute(37);
   fixture.append(3);
-  EXPECT_FALSE(fixture.context.truncate(9).ok());
-  EXPECT_TRUE(fixture.context.truncate(8).ok());
+  EXPECT_FALSE(truncate(fixture.context, 9).ok());
+  EXPECT_TRUE(truncate(fixture.context, 8).ok());
   EXPECT_EQ(fixture.context.seq_len(), 32u);
   EXPECT_EQ(fixture.context.working().count(), 0u);
 }

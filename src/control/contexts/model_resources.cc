@@ -47,6 +47,10 @@ void SequencePool::list_all(std::uint64_t batch) {
   std::make_heap(oldest_.begin(), oldest_.end(), std::greater());
 }
 
+bool SequencePool::is_current(const Use& use) const {
+  return entries_[use.index].used == use.batch && entries_[use.index].owner.get() != nullptr;
+}
+
 // Null where every one is used by `batch` itself.
 Context* SequencePool::find_oldest(std::uint64_t batch) {
   for (;;) {
@@ -67,7 +71,7 @@ bool SequencePool::acquire(Context& context, BatchId batch) {
   if (context.table().sequence() == kNoSequence) {
     if (!find(index, batch)) return false;
     entries_[index].owner = Ref<Context>(&context);
-    context.begin_sequence(SequenceId{index});
+    context.parts().begin_sequence(SequenceId{index});
   }
   entries_[index].used = static_cast<std::uint64_t>(batch);
   return true;
@@ -83,7 +87,7 @@ bool SequencePool::acquire_ephemeral(SequenceId& sequence, BatchId batch) {
 void SequencePool::release(Context& context) {
   if (context.table().sequence() == kNoSequence) return;
   release_ephemeral(context.table().sequence());
-  context.end_sequence();
+  context.parts().end_sequence();
 }
 
 void SequencePool::release_ephemeral(SequenceId sequence) {

@@ -62,9 +62,7 @@ class SequencePool {
   bool find(std::uint32_t& index, BatchId batch);
   Context* find_oldest(std::uint64_t batch);
   void list_all(std::uint64_t batch);
-  bool is_current(const Use& use) const {
-    return entries_[use.index].used == use.batch && entries_[use.index].owner.get() != nullptr;
-  }
+  bool is_current(const Use& use) const;
   void announce_release(std::uint32_t index);
 
   std::vector<Entry> entries_;

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "control/contexts/context_builder.h"
 #include "control/contexts/model_resources.h"
+#include "control/contexts/tail_page.h"
 
 namespace quire::control {
 
@@ -203,20 +204,20 @@ void drop_masked(Context& context, std::span<PageObject* const> pages) {
       masked &= ~slot_bits(first, count);
     }
   }
-  context.drop_slots(slots);
+  context.parts().drop_slots(slots);
 }
 
 }  // namespace
 
 std::uint32_t shareable_page_count(const Context& context) {
-  return context.chain().held_count() + context.written_tail_count();
+  return context.chain().held_count() + written_tail_count(context.parts());
 }
 
 SharedPages share_pages(Context& context, std::uint32_t first, std::span<PageObject* const> pages) {
   ModelResources& resources = *context.owner().resources;
   QUIRE_CHECK(!context.is_in_flight() && !context.is_suspended(), "shared under a batch");
   const std::uint32_t page_size = resources.cache.page_size();
-  context.commit_full();
+  context.parts().commit_full();
   const std::vector<WindowPage> held = context.chain().held_pages(resources.cache, first);
   const SlotSet& dropped = context.view().dropped();
   SharedPages shared;

@@ -12,7 +12,7 @@ Result<void> Quota::may_hold(Instance& instance, std::uint32_t count,
   if (count == 0) return {};
   ModelResources& resources = replica_.resources;
   PageLedger& ledger = replica_.ledger(instance);
-  const std::uint32_t given_up = returning == nullptr ? 0 : returning->away_page_count();
+  const std::uint32_t given_up = returning == nullptr ? 0 : away_page_count(*returning);
   const std::uint32_t quota = of(instance);
   // Forks that shared a page are to have one each, which may be more than went.
   const std::uint64_t held = ledger.page_count() + coming_page_count(ledger, resources, returning);

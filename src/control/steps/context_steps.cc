@@ -6,7 +6,10 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
+#include "control/contexts/away_pages.h"
 #include "control/contexts/context.h"
+#include "control/contexts/context_limits.h"
+#include "control/contexts/context_tokens.h"
 #include "control/contexts/tail_page.h"
 #include "control/steps/token_counts.h"
 
@@ -125,7 +128,7 @@ std::optional<Attempt> ContextSteps::bring_back(Operation& operation, BatchDraft
 
 Result<void> ContextSteps::start(Operation& operation) {
   Context& context = *operation.context;
-  TRY(context.check_fits());
+  TRY(check_fits(context));
   const std::uint32_t queued = context.tokens().queued_count();
   const std::uint32_t wanted = output_count_of(operation);
   operation.total_count = queued;
@@ -149,7 +152,7 @@ Result<void> ContextSteps::start(Operation& operation) {
   for (std::uint32_t output = 0; output < written; ++output) {
     const std::uint32_t position = operation.position_first - written + output;
     operation.requeries.push_back(
-        {.token = context.token_at(position), .position = position, .output = output});
+        {.token = token_at(context, position), .position = position, .output = output});
   }
   const auto last = context.tokens().all().last(wanted - written);
   operation.output_tokens.assign(last.begin(), last.end());
@@ -187,7 +190,7 @@ void ContextSteps::note_miss(Operation& operation) {
   PageMiss why{.reason = MissReason::Opaque};
   if (!context.working().has_unnamed_start()) {
     why = explain_miss(resources().cache, context.chain().head(),
-                       TailPage(context, page_size, 0).content(), replica().miss_scope);
+                       TailPage(context.parts(), page_size, 0).content(), replica().miss_scope);
   }
   const std::uint64_t miss = replica().misses.note(
       context.use().miss,
@@ -255,7 +258,7 @@ std::optional<Attempt> ContextSteps::want_pages_for(Operation& operation,
   if (!quota.ok()) {
     // Another context of the instance may be computing the pages that this one had before it was
     // suspended. When that is done, they are found.
-    const bool comes_back = wanted <= context.away_page_count();
+    const bool comes_back = wanted <= away_page_count(context);
     if (comes_back && back_.others_go_on(operation)) return Attempt::Later;
     return fail(operation, std::move(quota).take_error());
   }
@@ -307,7 +310,7 @@ Attempt ContextSteps::fly(Operation& operation, const Chunk& chunk, BatchDraft& 
                           ? std::span<const inference::TokenId>(operation.read->drafts)
                           : std::span<const inference::TokenId>();
   context.begin_flight(chunk.queued_count, drafts);
-  context.sync_table(draft.batch().table_changes);
+  context.parts().sync_table(draft.batch().table_changes);
   add_rows(operation, chunk, draft);
   operation.done_count += chunk.queued_count;
   if (replica().misses.is_on())
@@ -391,7 +394,7 @@ void ContextSteps::passed(const Flight&, PassRecord& pass, Result<void> outcome)
     if (operation != nullptr) {
       fail(*operation, std::move(outcome).take_error());
     } else {
-      context.trim_tail();
+      context.parts().trim_tail();
     }
     return;
   }

@@ -6,6 +6,8 @@
 
 #include "base/check.h"
 #include "control/contexts/context.h"
+#include "control/contexts/context_limits.h"
+#include "control/contexts/context_tokens.h"
 #include "control/steps/draw_answers.h"
 #include "control/steps/token_counts.h"
 #include "quire/draw_rule.h"
@@ -108,8 +110,8 @@ std::uint32_t DrawSteps::choose_drafts(Operation& operation, std::uint32_t queue
                                        std::uint32_t guess_count_max) {
   if (operation.read == nullptr || operation.read->drafts.empty()) return 0;
   std::vector<TokenId>& drafts = operation.read->drafts;
-  std::uint64_t room =
-      std::min<std::uint64_t>(operation.context->room(), resources().device.row_count_max - 1);
+  std::uint64_t room = std::min<std::uint64_t>(length_left(*operation.context),
+                                               resources().device.row_count_max - 1);
   const bool are_guesses = body_of<ContextDraw>(operation).drafts != nullptr;
   if (are_guesses) {
     const std::uint64_t left = Quota::computable_count(*operation.instance);
@@ -165,8 +167,9 @@ void DrawSteps::describe(const Operation& operation, std::uint32_t place,
       operation.read != nullptr ? static_cast<std::uint32_t>(operation.read->drafts.size()) : 0;
   std::vector<TokenId>& history = request.draw.history;
   const std::uint64_t wanted = std::uint64_t{window} + drafts;
-  operation.context->copy_last_tokens(
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, 0xffffffffu)), history);
+  copy_last_tokens(*operation.context,
+                   static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, 0xffffffffu)),
+                   history);
   history.resize(history.size() - std::min<std::size_t>(history.size(), drafts - place));
   if (history.size() > window) {
     history.erase(history.begin(), history.end() - static_cast<std::ptrdiff_t>(window));
@@ -190,7 +193,7 @@ void DrawSteps::read(const ReadRecord& record, Result<inference::Distribution> o
 // The pass with drafts is over, and the last `count` of them do not stand.
 void DrawSteps::take_back_drafts(Context& context, std::uint32_t count) {
   context.end_flight(true, count);
-  context.trim_tail();
+  context.parts().trim_tail();
 }
 
 // Takes back the drafts of operations that are gone.
@@ -217,7 +220,7 @@ void DrawSteps::complete_draw(Operation& operation, inference::Distribution draw
   if (queues_token) queue_drawn(context, draws.all.front().token);
   count_generated(replica(), operation, 1);
   draws.counters = context.counters();
-  draws.is_full = queues_token && context.is_overfull();
+  draws.is_full = queues_token && is_overfull(context);
   tools_.table.finish(operation, AnswerBody(std::move(draws)));
 }
 
@@ -287,7 +290,7 @@ void DrawSteps::complete_draws(Operation& operation, std::uint32_t draft_count) 
   if (is_greedy(*draw_of(operation).rule)) outcome.draws.random_count = 0;
   advance_matchers(operation, outcome);
   outcome.draws.counters = context.counters();
-  outcome.draws.is_full = queues_last && context.is_overfull();
+  outcome.draws.is_full = queues_last && is_overfull(context);
   tools_.table.finish(operation, AnswerBody(std::move(outcome.draws)));
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
+#include "control/contexts/context_edits.h"
 #include "control/objects/give_back.h"
 
 namespace quire::control {
@@ -42,7 +43,7 @@ Attempt HostSteps::attempt(Operation& operation, BatchDraft* draft) {
       operation.context->set_beyond(body_of<ContextBeyond>(operation).is_allowed);
       return done(operation);
     case index_of<ContextUseAdapters>():
-      operation.context->use_adapters(body_of<ContextUseAdapters>(operation).set);
+      operation.context->parts().use_adapters(body_of<ContextUseAdapters>(operation).set);
       return done(operation);
     case index_of<ContextDrop>():
       return drop(operation);
@@ -92,7 +93,7 @@ Attempt HostSteps::fork(Operation& operation) {
 
 Attempt HostSteps::reserve(Operation& operation, std::uint32_t count, BatchDraft* draft) {
   Instance& instance = *operation.instance;
-  const std::uint32_t wanted = operation.context->pages_to_reserve(count);
+  const std::uint32_t wanted = pages_to_reserve(*operation.context, count);
   if (count > resources().cache.page_count()) {
     return fail(operation, tools_.room.no_free_page(instance, count));
   }
@@ -102,7 +103,7 @@ Attempt HostSteps::reserve(Operation& operation, std::uint32_t count, BatchDraft
   }
   if (!tools_.room.can_take(operation, wanted, draft != nullptr))
     return tools_.room.want(operation, wanted);
-  operation.context->reserve_pages(count);
+  reserve_pages(*operation.context, count);
   return finish_context(operation);
 }
 
@@ -110,29 +111,29 @@ Attempt HostSteps::edit(Operation& operation, BatchDraft* draft) {
   Context& context = *operation.context;
   Result<void> outcome;
   if (const auto* drop = std::get_if<ContextDropRange>(&operation.body)) {
-    outcome = context.drop_range({drop->begin, drop->end});
+    outcome = drop_range(context, {drop->begin, drop->end});
   } else {
     const ContextEdit& body = std::get<ContextEdit>(operation.body);
     switch (body.kind) {
       case ContextEditKind::Truncate:
-        outcome = context.truncate(body.count);
+        outcome = truncate(context, body.count);
         break;
       case ContextEditKind::Rewind:
         if (context.is_suspended()) {
           context.resume(tools_.quota.of(*operation.instance));
         }
-        outcome = context.rewind(body.count);
+        outcome = rewind(context, body.count);
         break;
       case ContextEditKind::ReservePages:
         return reserve(operation, body.count, draft);
       case ContextEditKind::CommitPages:
-        outcome = context.commit_pages(body.count);
+        outcome = commit_pages(context, body.count);
         break;
       case ContextEditKind::ReleasePages:
-        outcome = context.release_pages(body.count);
+        outcome = release_pages(context, body.count);
         break;
       case ContextEditKind::TruncatePageTokens:
-        outcome = context.truncate_page_tokens(body.count);
+        outcome = truncate_page_tokens(context, body.count);
         break;
     }
   }
@@ -143,7 +144,8 @@ Attempt HostSteps::edit(Operation& operation, BatchDraft* draft) {
 Attempt HostSteps::splice(Operation& operation) {
   const ContextSplice& body = std::get<ContextSplice>(operation.body);
   if (operation.child->is_in_flight()) return Attempt::Later;
-  Result<void> outcome = operation.context->splice(*operation.child, {body.begin, body.end});
+  Result<void> outcome =
+      control::splice(*operation.context, *operation.child, {body.begin, body.end});
   if (!outcome.ok()) return fail(operation, std::move(outcome).take_error());
   return finish_context(operation);
 }

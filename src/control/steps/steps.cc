@@ -41,7 +41,7 @@ Attempt Steps::fail(Operation& operation, Error error) {
   const bool computes =
       computes_context(operation) || (context != nullptr && context->tokens().lost_count() > 0);
   if (computes && context != nullptr && !context->is_suspended() && !context->is_in_flight()) {
-    context->trim_tail();
+    context->parts().trim_tail();
   }
   tools_.table.finish(operation, std::move(error));
   return Attempt::Done;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/contexts/context_limits.h"
 
 namespace quire::control {
 
@@ -32,7 +33,7 @@ void StoreSteps::abandon(Operation& operation) {
 Attempt StoreSteps::save(Operation& operation) {
   if (operation.context->tokens().overflow_count() >
       0) {  // A snapshot without them would be another context.
-    return fail(operation, operation.context->check_fits().take_error());
+    return fail(operation, check_fits(*operation.context).take_error());
   }
   if (!saves_.has_room(operation.instance->tenant)) return Attempt::Later;
   if (Result<void> kept = SnapshotSaves::check(*operation.context, resources().cache); !kept.ok()) {

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "control/contexts/context.h"
 #include "control/contexts/context_state.h"
+#include "control/contexts/tail_page.h"
 #include "control/transfers/page_record.h"
 #include "control/transfers/snapshot_adapters.h"
 
@@ -147,8 +148,8 @@ void SnapshotSaves::place(inference::Batch& batch) {
     }
     save->reads_tail = save->has_tail && save->reading_count == left;
     if (save->reads_tail) {
-      batch.saves.push_back(
-          {.page = shadow.working().pages().front(), .slots = shadow.visible_tail_slots(0)});
+      batch.saves.push_back({.page = shadow.working().pages().front(),
+                             .slots = visible_tail_slots(shadow.parts(), 0)});
     }
     if (save->reading_count > 0 || save->reads_tail) in_batch_.push_back(key);
   }

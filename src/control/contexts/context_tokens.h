@@ -1,0 +1,18 @@
+#pragma once
+// A context's tokens by position, whether they are in committed pages or in its tail.
+//
+// Thread   engine thread only.
+#include <cstdint>
+#include <vector>
+
+#include "control/contexts/context.h"
+
+namespace quire::control {
+
+// The token at `position`, which is written. O(pages after it).
+inference::TokenId token_at(const Context& context, std::uint32_t position);
+// Appends the last `count` tokens, oldest first; fewer if the context has fewer. O(count).
+void copy_last_tokens(const Context& context, std::uint32_t count,
+                      std::vector<inference::TokenId>& out);
+
+}  // namespace quire::control
