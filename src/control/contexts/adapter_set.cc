@@ -6,6 +6,19 @@
 
 namespace quire::control {
 
+std::vector<AdapterRun> adapter_runs(const SlotAdapters& slots, std::uint32_t begin,
+                                     std::uint32_t end) {
+  std::vector<AdapterRun> runs;
+  slots.each(begin, end, [&](std::uint32_t first, const AdapterSetRef& set) {
+    if (set != nullptr) {
+      runs.push_back({first - begin, set->set});
+    } else if (!runs.empty()) {  // A page begins with the base model if nothing else is written.
+      runs.push_back({first - begin, {}});
+    }
+  });
+  return runs;
+}
+
 Result<AdapterSetRef> make_adapter_set(std::vector<ChosenAdapter> chosen) {
   for (const ChosenAdapter& each : chosen) {
     if (std::isfinite(each.scale)) continue;

@@ -4,12 +4,14 @@
 // Made once, then shared by all that were appended under it; who holds it keeps the weights.
 //
 // Thread   any; const.
-#include <span>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "control/api/adapter_runs.h"
+#include "control/contexts/slot_runs.h"
 #include "inference/api/adapter.h"
 
 namespace quire::control {
@@ -27,11 +29,24 @@ struct AdapterSet {
   inference::AdapterSet weights;
 };
 
+// Whether two sets act alike, by whichever calls they were made.
+struct SameAdapters {
+  bool operator()(const AdapterSetRef& one, const AdapterSetRef& other) const {
+    if (one == other) return true;
+    return one != nullptr && other != nullptr && one->set == other->set;
+  }
+};
+using SlotAdapters = SlotRuns<AdapterSetRef, SameAdapters>;
+
 // The adapters of a context: the set of each logical slot, and that of tokens to come.
 struct ContextAdapters {
-  SlotAdapters<AdapterSetRef> of_slots;
+  SlotAdapters of_slots;
   AdapterSetRef in_force;
 };
+
+// The sets of slots [begin, end), counted from `begin`: the form in which a page is named.
+std::vector<AdapterRun> adapter_runs(const SlotAdapters& slots, std::uint32_t begin,
+                                     std::uint32_t end);
 
 // Null where all scales are zero, which is absence. InvalidArgument for one adapter twice, a scale
 // that is not finite, or more than kAdaptersInSetMax.

@@ -53,11 +53,13 @@ void verify_tail(const Context& context) {
 }
 
 void verify_adapters(const Context& context) {
+  const SlotAdapters& sets = context.adapters().of_slots;
+  sets.verify();
   const PageCache& cache = context.parts().cache();
   const std::vector<NodeId> path = context.chain().nodes(cache);
   const std::uint32_t page_size = context.page_size();
   for (std::uint32_t index = 0; index < path.size(); ++index) {
-    const auto wanted = context.adapters().of_slots.of(index * page_size, (index + 1) * page_size);
+    const auto wanted = adapter_runs(sets, index * page_size, (index + 1) * page_size);
     QUIRE_CHECK(std::ranges::equal(wanted, cache.trie().adapters(path[index])), "X9");
   }
 }

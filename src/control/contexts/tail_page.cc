@@ -13,8 +13,9 @@ TailPage::TailPage(const ContextParts& parts, std::uint32_t page_size, std::uint
   content_.tokens = parts.tokens().all().subspan(std::size_t{index} * page_size, page_size);
   std::iota(positions_.begin(), positions_.begin() + page_size, slot_first);
   content_.positions = std::span(positions_).first(page_size);
-  if (!parts.adapters().of_slots.is_base()) {
-    adapters_ = parts.adapters().of_slots.of(slot_first, slot_first + page_size);
+  const SlotAdapters& sets = parts.adapters().of_slots;
+  if (!sets.is_empty()) {
+    adapters_ = adapter_runs(sets, slot_first, slot_first + page_size);
     if (is_planted(Fault::AdapterRunOffByOne)) {
       for (AdapterRun& run : adapters_) {
         run.first_slot = std::min(run.first_slot + 1, page_size - 1);

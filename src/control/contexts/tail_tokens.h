@@ -1,7 +1,7 @@
 #pragma once
 // TailTokens are the tokens of a context after its committed pages: those written, those in flight,
-// and those queued. All tokens of a context go in and out here. A further property of a token would
-// lie alongside `tokens_`, and move in the same four functions at the end of the class.
+// and those queued. All tokens of a context go in and out here. What else a slot has, such as the
+// adapters of its token, is in a SlotRuns of ContextParts.
 //
 // The first of the queued tokens may be lost ones, which were written before their pages went.
 // Tokens over the limit of a queue are only counted: the overflow.

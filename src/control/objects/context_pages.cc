@@ -37,7 +37,7 @@ void share_node(PageObject& page, ModelResources& resources, NodeId node,
 }
 
 void describe_adapters(const Context& context, PageObject& page, std::uint32_t slot_first) {
-  if (context.adapters().of_slots.is_base()) return;
+  if (context.adapters().of_slots.is_empty()) return;
   for (std::uint32_t slot = 0; slot < page.positions.size(); ++slot) {
     page.set_adapters(slot, context.adapters().of_slots.at(slot_first + slot));
   }
@@ -170,7 +170,7 @@ class Adoption {
     }
     const std::uint32_t slot_first = context_.chain().page_count() * page_size;
     const std::vector<AdapterRun> adapters =
-        context_.adapters().of_slots.of(slot_first, slot_first + page_size);
+        adapter_runs(context_.adapters().of_slots, slot_first, slot_first + page_size);
     const PageContent content{.tokens = tokens, .positions = page.positions, .adapters = adapters};
     builder_.push(cache.commit(own.front(), context_.chain().head(), content, HoldKind::Chain,
                                /*is_opaque=*/true));

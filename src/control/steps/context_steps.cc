@@ -358,8 +358,8 @@ void ContextSteps::add_rows(Operation& operation, const Chunk& chunk, BatchDraft
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
   const std::uint32_t output_offset = output_count_of(operation) - output_count;
-  const SlotAdapters<AdapterSetRef>& sets = context.adapters().of_slots;
-  const bool is_base = sets.is_base();
+  const SlotAdapters& sets = context.adapters().of_slots;
+  const bool is_base = sets.is_empty();
   for (std::uint32_t index = 0; index < chunk.queued_count + chunk.draft_count; ++index) {
     const std::uint32_t offset = written + index;
     draft.add_row(

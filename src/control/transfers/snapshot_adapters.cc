@@ -57,7 +57,7 @@ store::SnapshotAdapters adapters_of(const Context& context) {
   store::SnapshotAdapters adapters;
   const auto length = static_cast<std::uint32_t>(context.held_token_count());
   std::map<Digest, std::string> names;
-  adapters.runs = context.adapters().of_slots.of(0, length);
+  adapters.runs = adapter_runs(context.adapters().of_slots, 0, length);
   context.adapters().of_slots.each(
       0, length, [&](std::uint32_t, const AdapterSetRef& set) { note_names(set, names); });
   if (context.adapters().in_force != nullptr) {

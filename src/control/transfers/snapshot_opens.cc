@@ -131,7 +131,8 @@ Result<void> check_adapters(const store::SnapshotRecord& record, const ContextAd
                             std::uint64_t slot_first, std::uint32_t slot_count,
                             std::span<const AdapterRun> found) {
   const auto first = static_cast<std::uint32_t>(slot_first);
-  if (std::ranges::equal(adapters.of_slots.of(first, first + slot_count), found)) return {};
+  if (std::ranges::equal(adapter_runs(adapters.of_slots, first, first + slot_count), found))
+    return {};
   return corrupted(record.name, "the page from slot " + std::to_string(first) +
                                     " on has other adapters than the snapshot says");
 }

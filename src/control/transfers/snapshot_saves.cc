@@ -35,7 +35,8 @@ store::TailPage tail_of(const Context& shadow, std::uint32_t page_size, std::siz
   }
   tail.view = shadow.view().encode(shadow.chain().page_count() * page_size, page_size);
   const std::uint32_t first = shadow.chain().page_count() * page_size;
-  tail.adapters = shadow.adapters().of_slots.of(first, first + shadow.tokens().written_count());
+  tail.adapters =
+      adapter_runs(shadow.adapters().of_slots, first, first + shadow.tokens().written_count());
   tail.written_count = shadow.tokens().written_count();
   // Slots that were dropped before they were written anew may have no page yet.
   if (shadow.working().pages().empty()) tail.kv.assign(page_bytes, std::byte{0});
