@@ -23,23 +23,23 @@ struct AddAdapter {
   bool operator==(const AddAdapter&) const = default;
 };
 
-struct AdapterFile {
+struct UploadedFile {
   std::string name;
   std::uint64_t bytes = 0;
-  bool operator==(const AdapterFile&) const = default;
+  bool operator==(const UploadedFile&) const = default;
 };
 
 // The next part of an adapter: its files, one after the other, are one sequence of bytes. Parts
 // come in order, one upload at a time, and each names all files.
 struct UploadAdapter {
   std::string name;
-  std::vector<AdapterFile> files;
+  std::vector<UploadedFile> files;
   Digest digest{};           // SHA-256 of the sequence.
   std::uint64_t offset = 0;  // Of this part in it.
   std::string bytes;
   bool operator==(const UploadAdapter&) const = default;
 };
-std::uint64_t total_bytes(const std::vector<AdapterFile>& files);
+std::uint64_t total_bytes(const std::vector<UploadedFile>& files);
 
 struct RemoveAdapter {
   std::string name;

@@ -106,7 +106,7 @@ struct Writer {
     OrderedJson json = head("upload_adapter");
     json["name"] = upload.name;
     json["files"] = OrderedJson::array();
-    for (const AdapterFile& each : upload.files) {
+    for (const UploadedFile& each : upload.files) {
       json["files"].push_back({{"name", each.name}, {"bytes", each.bytes}});
     }
     json["digest"] = program_text({upload.digest, {}});
@@ -233,9 +233,9 @@ Result<RequestBody> read_add_adapter(Fields& fields, std::string_view) {
   return RequestBody(std::move(add));
 }
 
-Result<std::vector<AdapterFile>> read_adapter_files(Fields& fields) {
+Result<std::vector<UploadedFile>> read_adapter_files(Fields& fields) {
   const Json* array = TRY(fields.array("files", kAdapterFileCountMax));
-  std::vector<AdapterFile> files;
+  std::vector<UploadedFile> files;
   for (const Json& each : *array) {
     if (!each.is_object()) return fields.wrong("files", "has an entry that is not an object");
     Fields file(each, "upload_adapter: \"files\"");
@@ -314,9 +314,9 @@ Result<Request> read_request(bool is_binary, const FrameParts& parts, std::uint6
 
 }  // namespace
 
-std::uint64_t total_bytes(const std::vector<AdapterFile>& files) {
+std::uint64_t total_bytes(const std::vector<UploadedFile>& files) {
   std::uint64_t bytes = 0;
-  for (const AdapterFile& each : files) bytes += each.bytes;  // At most four, each below 2^53.
+  for (const UploadedFile& each : files) bytes += each.bytes;  // At most four, each below 2^53.
   return bytes;
 }
 

@@ -45,8 +45,8 @@ class Adapters : public testing::Test {
   ChosenAdapter chosen(std::size_t index, float scale = 1.0f) const {
     return {.name = "adapter " + std::to_string(index), .adapter = loaded[index], .scale = scale};
   }
-  static AdapterSetRef set_of(std::vector<ChosenAdapter> all) {
-    return make_adapter_set(std::move(all)).value();
+  static ChosenAdaptersRef set_of(std::vector<ChosenAdapter> all) {
+    return make_chosen_adapters(std::move(all)).value();
   }
   Guest new_guest(TenantId tenant = TenantId{1}) {
     Guest guest;
@@ -55,7 +55,7 @@ class Adapters : public testing::Test {
     guest.context = harness->context(guest.id, guest.queue);
     return guest;
   }
-  void use(Guest& guest, const AdapterSetRef& set) {
+  void use(Guest& guest, const ChosenAdaptersRef& set) {
     harness->send(guest.id, ContextUseAdapters{guest.context, set}, false);
     guest.content.use(set == nullptr ? 0 : test::digest_of_set(set->set));
   }
@@ -129,21 +129,21 @@ TEST_F(Adapters, OfScaleZeroAreTheBaseModel) {
 }
 
 TEST_F(Adapters, GivenTwiceOrWithAScaleThatIsNotFiniteAreRefused) {
-  const Result<AdapterSetRef> twice = make_adapter_set({chosen(0), chosen(0, 0.0f)});
+  const Result<ChosenAdaptersRef> twice = make_chosen_adapters({chosen(0), chosen(0, 0.0f)});
   ASSERT_FALSE(twice.ok());
   EXPECT_EQ(twice.error().message(), "adapter \"adapter 0\" is given twice");
   ChosenAdapter renamed = chosen(0);
   renamed.name = "other";
-  EXPECT_EQ(make_adapter_set({chosen(0), renamed}).error().message(),
+  EXPECT_EQ(make_chosen_adapters({chosen(0), renamed}).error().message(),
             "adapters \"adapter 0\" and \"other\" are one adapter under two names");
-  EXPECT_EQ(make_adapter_set({chosen(0, std::nanf(""))}).error().code(),
+  EXPECT_EQ(make_chosen_adapters({chosen(0, std::nanf(""))}).error().code(),
             ErrorCode::InvalidArgument);
 }
 
 // Two contexts share a page if and only if tokens and sets up to its end are equal.
 TEST_F(Adapters, SharePagesExactlyAsFarAsTokensAndSetsAreEqual) {
-  const std::vector<AdapterSetRef> sets{nullptr, set_of({chosen(0)}), set_of({chosen(0, 0.5f)}),
-                                        set_of({chosen(1), chosen(2)})};
+  const std::vector<ChosenAdaptersRef> sets{nullptr, set_of({chosen(0)}), set_of({chosen(0, 0.5f)}),
+                                            set_of({chosen(1), chosen(2)})};
   for (const std::uint64_t seed : campaign_seeds(1'000)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -246,7 +246,7 @@ TEST_F(Adapters, OfAnotherModelAreRefused) {
   inference::ModelInfo other = inference::simulated_model();
   other.embedding_width += 16;
   Guest guest = new_guest();
-  const AdapterSetRef set =
+  const ChosenAdaptersRef set =
       set_of({{.name = "wide", .adapter = inference::small_adapter(other, 1), .scale = 1.0f}});
   const std::string told =
       refusal(guest, ContextUseAdapters{guest.context, set}, ErrorCode::InvalidArgument);
@@ -255,7 +255,7 @@ TEST_F(Adapters, OfAnotherModelAreRefused) {
 
 TEST_F(Adapters, OfPagesByHandAreThoseOfTheirPasses) {
   Guest guest = new_guest();
-  const AdapterSetRef set = set_of({chosen(0)});
+  const ChosenAdaptersRef set = set_of({chosen(0)});
   const auto pages = harness->pages(guest.id, guest.queue, 1);
   const auto embeds = harness->embeds(guest.id, guest.queue, 5);
   harness->send(guest.id, EmbedText{guest.queue, embeds, {1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}}, false);

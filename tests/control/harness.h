@@ -9,18 +9,18 @@
 
 #include "base/clock.h"
 #include "control/api/adapter_catalog.h"
-#include "control/api/adapter_directory.h"
 #include "control/controller/controller.h"
 #include "control/store/disk_thread.h"
 #include "control/store/simulated_file_system.h"
 #include "inference/devices/simulated/simulated_backend.h"
+#include "support/empty_catalog.h"
 
 namespace quire::control {
 
 using Answers = std::map<std::pair<InstanceId, FutureId>, Result<AnswerBody>>;
 
 // Adapters that every tenant may use.
-class LoadedAdapters final : public AdapterDirectory {
+class LoadedAdapters final : public EmptyCatalog {
  public:
   std::vector<std::shared_ptr<const inference::Adapter>> all;
   std::shared_ptr<const inference::Adapter> find(TenantId, ModelIndex,

@@ -170,7 +170,7 @@ class PageProgram {
   void splice(Guest& guest);
   void use_adapters(Guest& guest);
   void make_adapters();
-  static std::uint64_t digest_of(const AdapterSetRef& set);
+  static std::uint64_t digest_of(const ChosenAdaptersRef& set);
   void use_working_pages(Guest& guest);
   void hint(Guest& guest);
   void drop(Guest& guest);
@@ -280,7 +280,7 @@ class PageProgram {
   const Knobs knobs_;
   std::mt19937_64 random_;
   // Sets of adapters that guests use, the first of which is none.
-  std::vector<AdapterSetRef> sets_;
+  std::vector<ChosenAdaptersRef> sets_;
   std::vector<std::shared_ptr<const inference::Adapter>> adapters_;
   store::SimulatedFileSystem files_;
   std::uint64_t wall_ms_ = 1'000'000;

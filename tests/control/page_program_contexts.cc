@@ -154,17 +154,17 @@ void PageProgram::make_adapters() {
   sets_.push_back(nullptr);
   for (std::vector<ChosenAdapter> chosen :
        {std::vector{one}, {half}, {other}, {other, half}, {none, other}, {none}}) {
-    sets_.push_back(make_adapter_set(std::move(chosen)).value());
+    sets_.push_back(make_chosen_adapters(std::move(chosen)).value());
   }
 }
 
-std::uint64_t PageProgram::digest_of(const AdapterSetRef& set) {
+std::uint64_t PageProgram::digest_of(const ChosenAdaptersRef& set) {
   return set == nullptr ? 0 : test::digest_of_set(set->set);
 }
 
 void PageProgram::use_adapters(Guest& guest) {
   Chain& chain = some_chain(guest);
-  const AdapterSetRef& set = some(sets_);
+  const ChosenAdaptersRef& set = some(sets_);
   machine_->send(guest.id, ContextUseAdapters{chain.id, set}, false);
   chain.content.use(digest_of(set));
 }

@@ -25,7 +25,7 @@ struct PageProgram::Pass {
   std::vector<std::uint32_t> inputs;
   std::vector<std::uint32_t> outputs;
   std::vector<std::uint8_t> mask;
-  AdapterSetRef set;
+  ChosenAdaptersRef set;
   std::size_t listed_count() const { return input_pages.size() + output_pages.size(); }
   // [inputs][page_size * table()]: of two columns either shows the slot.
   std::vector<std::uint8_t> folded_mask(std::uint32_t page_size) const {

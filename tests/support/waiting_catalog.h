@@ -1,16 +1,14 @@
 #pragma once
-// For tests: an AdapterCatalog whose add() waits until it is let go. It has no adapters, and
-// refuses one named "bad".
+// For tests: a catalog whose add() waits until it is let go. It refuses an adapter named "bad".
 #include <condition_variable>
 #include <mutex>
 #include <string>
-#include <vector>
 
-#include "control/api/adapter_catalog.h"
+#include "support/empty_catalog.h"
 
 namespace quire {
 
-class WaitingCatalog final : public control::AdapterCatalog {
+class WaitingCatalog final : public EmptyCatalog {
  public:
   // Waits until an add() has begun.
   void await_first() {
@@ -25,16 +23,6 @@ class WaitingCatalog final : public control::AdapterCatalog {
     changed_.notify_all();
   }
 
-  void set_several(bool) override {}
-  bool is_open(control::ModelIndex) const override { return true; }
-  Result<control::AdapterSetRef> choose(control::TenantId, control::ModelIndex,
-                                        const std::vector<control::AdapterChoice>&) const override {
-    return Error(ErrorCode::NotFound, "it has none");
-  }
-  std::vector<control::AdapterDescription> list(std::optional<control::TenantId>,
-                                                control::ModelIndex) const override {
-    return {};
-  }
   Result<control::AdapterDescription> add(std::optional<control::TenantId>, control::ModelIndex,
                                           const std::string& name,
                                           const control::AdapterPath&) override {
@@ -45,17 +33,6 @@ class WaitingCatalog final : public control::AdapterCatalog {
                                           control::AdapterUpload) override {
     return wait_and_add(name);
   }
-  Result<void> check_room(std::optional<control::TenantId>, const std::string&,
-                          std::uint64_t) override {
-    return {};
-  }
-  Result<void> remove(std::optional<control::TenantId>, control::ModelIndex,
-                      const std::string&) override {
-    return Error(ErrorCode::NotFound, "it has none");
-  }
-  control::AdapterUse use() const override { return {}; }
-  control::AdapterUse use_of(control::TenantId) const override { return {}; }
-  control::AdapterQuota quota_of(control::TenantId) const override { return {}; }
 
  private:
   Result<control::AdapterDescription> wait_and_add(const std::string& name) {

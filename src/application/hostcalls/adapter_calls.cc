@@ -38,8 +38,8 @@ std::vector<std::string> split_lines(const std::string& text) {
   return lines;
 }
 
-Result<control::AdapterSetRef> choose(const HostCall& call, const ModelView& model,
-                                      const std::vector<control::AdapterChoice>& choices) {
+Result<control::ChosenAdaptersRef> choose(const HostCall& call, const ModelView& model,
+                                          const std::vector<control::AdapterChoice>& choices) {
   return call.guest.host.adapters->choose(call.guest.identity.tenant, model.index, choices);
 }
 
@@ -71,7 +71,7 @@ Result<std::int32_t> adapter_use_adapters(HostCall& call, GuestHandle context,
   for (std::size_t index = 0; index < lines.size(); ++index) {
     choices.push_back({lines[index], static_cast<float>(factors[index])});
   }
-  control::AdapterSetRef set = TRY(choose(call, view.model, choices));
+  control::ChosenAdaptersRef set = TRY(choose(call, view.model, choices));
   TRY(call.guest.check_pending(0));
   call.guest.send(control::ContextUseAdapters{object(context), std::move(set)}, 0);
   return 0;
@@ -83,7 +83,7 @@ Result<std::int32_t> adapter_forward_with_adapter(
     GuestList<std::uint8_t> mask, std::uint32_t flags) {
   const ModelView model = TRY(find_queue(call, queue, kTrait));
   std::string wanted = TRY(read_names(call, name));
-  control::AdapterSetRef set =
+  control::ChosenAdaptersRef set =
       TRY(choose(call, model, {{.name = std::move(wanted), .scale = 1.0f}}));
   return submit_pass(call, queue, {ikv, iemb, okv, oemb, mask, flags}, std::move(set));
 }

@@ -29,7 +29,7 @@ Result<std::int32_t> context_create(HostCall& call, GuestHandle queue) {
   const GuestHandle context = TRY(guest.handles.add(HandleKind::Context, {.model = index}));
   guest.contexts[number(context)].queue = queue;
   guest.send(control::ContextCreate{object(context), object(queue)}, 0);
-  if (control::AdapterSetRef set = adapters_of_queue(call, queue)) {
+  if (control::ChosenAdaptersRef set = adapters_of_queue(call, queue)) {
     guest.send(control::ContextUseAdapters{object(context), std::move(set)}, 0);
   }
   return static_cast<std::int32_t>(context);

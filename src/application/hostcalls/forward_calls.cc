@@ -55,7 +55,7 @@ Result<std::int32_t> input_embed_txt(HostCall& call, GuestHandle queue,
 }
 
 Result<std::int32_t> submit_pass(HostCall& call, GuestHandle queue, const PassLists& lists,
-                                 control::AdapterSetRef adapters) {
+                                 control::ChosenAdaptersRef adapters) {
   const auto& [ikv, iemb, okv, oemb, mask, flags] = lists;
   const ModelView model = TRY(find_queue(call, queue, "forward"));
   if ((flags & ~kBeyondContext) != 0) {

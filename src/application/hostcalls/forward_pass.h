@@ -18,6 +18,6 @@ struct PassLists {
 
 // `adapters`: null for those of the queue's model as it was opened.
 Result<std::int32_t> submit_pass(HostCall& call, GuestHandle queue, const PassLists& lists,
-                                 control::AdapterSetRef adapters);
+                                 control::ChosenAdaptersRef adapters);
 
 }  // namespace quire::hostcalls

@@ -47,7 +47,7 @@ Result<ModelView> find_queue(const HostCall& call, GuestHandle queue, const char
   return with_trait(model_at(call, entry.model), trait);
 }
 
-control::AdapterSetRef adapters_of_queue(const HostCall& call, GuestHandle queue) {
+control::ChosenAdaptersRef adapters_of_queue(const HostCall& call, GuestHandle queue) {
   const HandleTable::Entry entry = call.guest.handles.find(queue, HandleKind::Queue).value();
   return call.guest.named_models.at(entry.payload).adapters;
 }

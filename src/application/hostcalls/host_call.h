@@ -146,7 +146,7 @@ Result<ModelView> find_model(const HostCall& call, GuestHandle model, const char
 Result<ModelView> find_queue(const HostCall& call, GuestHandle queue, const char* trait);
 // The adapter that the model was opened with by which a queue was made; null: none. Requires:
 // find_queue() finds it.
-control::AdapterSetRef adapters_of_queue(const HostCall& call, GuestHandle queue);
+control::ChosenAdaptersRef adapters_of_queue(const HostCall& call, GuestHandle queue);
 Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelView& model,
                           const char* what = "tokens");
 

@@ -109,7 +109,7 @@ Result<HandleTable::Entry> find_adapter(HostCall& call, const std::string& name)
       known += ", " + models[index].name + ":" + each.name;
     }
     if (called.model && models[index].name != *called.model) continue;
-    Result<control::AdapterSetRef> set =
+    Result<control::ChosenAdaptersRef> set =
         guest.host.adapters->choose(guest.identity.tenant, model, {{called.name, 1.0f}});
     if (!set.ok()) continue;
     const std::uint32_t payload = guest.named_models.add({name, std::move(set).take()});

@@ -21,7 +21,7 @@ class NamedModels {
  public:
   struct Named {
     std::string name;
-    control::AdapterSetRef adapters;  // Null only of the model itself.
+    control::ChosenAdaptersRef adapters;  // Null only of the model itself.
   };
 
   // The same name with the same adapter has the same number.

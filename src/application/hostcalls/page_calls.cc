@@ -122,7 +122,7 @@ Result<std::int32_t> context_from_pages(HostCall& call, GuestHandle queue,
   future.child = child;
   future.is_child_made = true;
   Result<std::int32_t> made = future_of(future);
-  if (control::AdapterSetRef set = adapters_of_queue(call, queue)) {
+  if (control::ChosenAdaptersRef set = adapters_of_queue(call, queue)) {
     guest.send(control::ContextUseAdapters{object(child), std::move(set)}, 0);
   }
   return made;

@@ -51,10 +51,10 @@ std::vector<LimitUse> figures_of(const TenantMeter::Tenant& tenant, const Tenant
 // Zero without adapters, so that each tenant has the same figures.
 std::vector<LimitUse> adapter_figures(const control::AdapterCatalog* adapters,
                                       control::TenantId tenant) {
-  control::AdapterUse use;
+  control::AdapterCount use;
   control::AdapterQuota quota;
   if (adapters != nullptr) {
-    use = adapters->use_of(tenant);
+    use = adapters->count_of(tenant);
     quota = adapters->quota_of(tenant);
   }
   return {{"adapter_count_max", quota.count_max ? std::uint64_t{*quota.count_max} : kNoLimit,

@@ -199,7 +199,7 @@ bool AdapterDesk::turn(bool are_several) {
 
 AdapterFigures AdapterDesk::figures() const {
   AdapterFigures figures{loaded_count_, refused_count_, removed_count_, {}};
-  if (parts_.adapters.catalog != nullptr) figures.use = parts_.adapters.catalog->use();
+  if (parts_.adapters.catalog != nullptr) figures.use = parts_.adapters.catalog->count();
   return figures;
 }
 

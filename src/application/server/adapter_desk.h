@@ -30,7 +30,7 @@ struct AdapterFigures {
   std::uint64_t loaded_count = 0;
   std::uint64_t refused_count = 0;  // Adapters that could not be added.
   std::uint64_t removed_count = 0;
-  control::AdapterUse use;  // Now, of all tenants and the server.
+  control::AdapterCount use;  // Now, of all tenants and the server.
 };
 
 class AdapterDesk {

@@ -13,7 +13,7 @@ namespace {
 control::AdapterUpload taken_apart(AdapterBytes whole) {
   control::AdapterUpload upload;
   std::span<const std::byte> rest = whole.bytes;
-  for (wire::AdapterFile& each : whole.files) {
+  for (wire::UploadedFile& each : whole.files) {
     const std::span<const std::byte> bytes = rest.first(each.bytes);
     upload.files.push_back({std::move(each.name), {bytes.begin(), bytes.end()}});
     rest = rest.subspan(each.bytes);

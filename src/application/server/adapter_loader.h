@@ -32,7 +32,7 @@ namespace quire::server {
 
 // The files of an adapter, one after the other.
 struct AdapterBytes {
-  std::vector<wire::AdapterFile> files;
+  std::vector<wire::UploadedFile> files;
   std::vector<std::byte> bytes;  // As many as the files have together.
 };
 

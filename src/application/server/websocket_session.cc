@@ -316,7 +316,7 @@ Result<void> WebSocketSession::check_adapter(const wire::UploadAdapter& part) co
   if (part.offset > 0) return {};
   const bool is_servers = service::may(caller, service::Right::Operate);
   std::uint64_t bytes = 0;
-  for (const wire::AdapterFile& each : part.files) bytes = std::max(bytes, each.bytes);
+  for (const wire::UploadedFile& each : part.files) bytes = std::max(bytes, each.bytes);
   return host_.link.adapters->check_room(is_servers ? std::nullopt : std::optional(caller.tenant),
                                          control::called_adapter(part.name).name,
                                          bytes - std::min(bytes, kHeaderBytes));

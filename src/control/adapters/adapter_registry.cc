@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "control/contexts/adapter_set.h"
+#include "control/contexts/chosen_adapters.h"
 
 namespace quire::control {
 
@@ -57,8 +57,8 @@ Error AdapterRegistry::unknown(ModelIndex model, const std::string& name,
                                         (names.empty() ? "; it has none" : "; it has: " + names));
 }
 
-Result<AdapterSetRef> AdapterRegistry::choose(TenantId tenant, ModelIndex model,
-                                              const std::vector<AdapterChoice>& choices) const {
+Result<ChosenAdaptersRef> AdapterRegistry::choose(TenantId tenant, ModelIndex model,
+                                                  const std::vector<AdapterChoice>& choices) const {
   TRY(reader_of(model));
   std::vector<ChosenAdapter> chosen;
   {
@@ -70,7 +70,7 @@ Result<AdapterSetRef> AdapterRegistry::choose(TenantId tenant, ModelIndex model,
       chosen.push_back({.name = choice.name, .adapter = entry->adapter, .scale = choice.scale});
     }
   }
-  return make_adapter_set(std::move(chosen));
+  return make_chosen_adapters(std::move(chosen));
 }
 
 AdapterDescription AdapterRegistry::describe(const Key& key, const Entry& entry) const {
@@ -188,8 +188,8 @@ Result<AdapterDescription> AdapterRegistry::finish(
   }
   const std::uint64_t bytes = adapter->bytes();
   if (key.tenant) TRY(check_bytes(*key.tenant, key.name, bytes));
-  AdapterSetRef alone =
-      TRY(make_adapter_set({{.name = key.name, .adapter = adapter, .scale = 1.0f}}));
+  ChosenAdaptersRef alone =
+      TRY(make_chosen_adapters({{.name = key.name, .adapter = adapter, .scale = 1.0f}}));
   take(key.tenant, 1, bytes);
   const auto made =
       entries_.emplace(key, Entry{std::move(adapter), source, std::move(alone)}).first;
@@ -274,22 +274,22 @@ std::shared_ptr<const inference::Adapter> AdapterRegistry::find(TenantId tenant,
   return nullptr;
 }
 
-AdapterUse AdapterRegistry::use() const {
+AdapterCount AdapterRegistry::count() const {
   const std::lock_guard lock(mutex_);
-  AdapterUse use;
+  AdapterCount all;
   for (const auto& [key, entry] : entries_) {
-    ++use.count;
-    use.bytes += entry.adapter->bytes();
+    ++all.count;
+    all.bytes += entry.adapter->bytes();
   }
   for (const Leaving& each : leaving_) {
     if (each.adapter.expired()) continue;
-    ++use.count;
-    use.bytes += each.bytes;
+    ++all.count;
+    all.bytes += each.bytes;
   }
-  return use;
+  return all;
 }
 
-AdapterUse AdapterRegistry::use_of(TenantId tenant) const {
+AdapterCount AdapterRegistry::count_of(TenantId tenant) const {
   const std::lock_guard lock(mutex_);
   return {counts_.count_of(tenant), bytes_.count_of(tenant)};
 }

@@ -21,7 +21,6 @@
 
 #include "base/server_limits.h"
 #include "control/api/adapter_catalog.h"
-#include "control/api/adapter_directory.h"
 #include "control/api/tenant_shares.h"
 #include "inference/api/adapter_reader.h"
 
@@ -39,7 +38,7 @@ struct AdapterModel {
   const inference::AdapterReader* reader = nullptr;
 };
 
-class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
+class AdapterRegistry final : public AdapterCatalog {
  public:
   AdapterRegistry(std::vector<AdapterModel> models, const AdapterRegistryOptions& options);
 
@@ -48,8 +47,10 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
 
   void set_several(bool are_several) override;
   bool is_open(ModelIndex model) const override;
-  Result<AdapterSetRef> choose(TenantId tenant, ModelIndex model,
-                               const std::vector<AdapterChoice>& choices) const override;
+  Result<ChosenAdaptersRef> choose(TenantId tenant, ModelIndex model,
+                                   const std::vector<AdapterChoice>& choices) const override;
+  std::shared_ptr<const inference::Adapter> find(TenantId tenant, ModelIndex model,
+                                                 const Digest& digest) const override;
   std::vector<AdapterDescription> list(std::optional<TenantId> tenant,
                                        ModelIndex model) const override;
   Result<AdapterDescription> add(std::optional<TenantId> tenant, ModelIndex model,
@@ -60,11 +61,9 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
                           std::uint64_t bytes) override;
   Result<void> remove(std::optional<TenantId> tenant, ModelIndex model,
                       const std::string& name) override;
-  AdapterUse use() const override;
-  AdapterUse use_of(TenantId tenant) const override;
+  AdapterCount count() const override;
+  AdapterCount count_of(TenantId tenant) const override;
   AdapterQuota quota_of(TenantId tenant) const override;
-  std::shared_ptr<const inference::Adapter> find(TenantId tenant, ModelIndex model,
-                                                 const Digest& digest) const override;
   void verify() const;
 
  private:
@@ -77,7 +76,7 @@ class AdapterRegistry final : public AdapterCatalog, public AdapterDirectory {
   struct Entry {
     std::shared_ptr<const inference::Adapter> adapter;
     std::string source;
-    AdapterSetRef alone;  // With the scale 1: one set for all who choose just that.
+    ChosenAdaptersRef alone;  // With the scale 1: one set for all who choose just that.
     bool is_in_use() const { return alone.use_count() > 1 || adapter.use_count() > 2; }
   };
   // Removed, and perhaps in use.

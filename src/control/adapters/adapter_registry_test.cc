@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/seeds.h"
-#include "control/contexts/adapter_set.h"
+#include "control/contexts/chosen_adapters.h"
 #include "support/small_adapter.h"
 
 namespace quire::control {
@@ -78,7 +78,7 @@ TEST_F(Registry, GivesATenantItsOwnAdapterBeforeTheServers) {
   EXPECT_EQ(names(std::nullopt), "french ");
   EXPECT_EQ(registry.find(kTwo, kModel, digest_of(2)), nullptr) << "of another tenant";
   EXPECT_NE(registry.find(kOne, kModel, digest_of(2)), nullptr);
-  const Result<AdapterSetRef> foreign = registry.choose(kTwo, kModel, {{"pirate"}});
+  const Result<ChosenAdaptersRef> foreign = registry.choose(kTwo, kModel, {{"pirate"}});
   ASSERT_FALSE(foreign.ok());
   EXPECT_EQ(foreign.error().code(), ErrorCode::NotFound);
   EXPECT_EQ(foreign.error().message(),
@@ -122,7 +122,7 @@ TEST_F(Registry, KeepsWhatIsRemovedInTheAccountWhileItIsInUse) {
   registry.set_quota(kOne, {.count_max = 1});
   ASSERT_TRUE(registry.add(kOne, kModel, "a", AdapterPath{"1", ""}).ok());
   EXPECT_FALSE(registry.list(kOne, kModel)[0].is_in_use);
-  AdapterSetRef set = registry.choose(kOne, kModel, {{"a"}}).value();
+  ChosenAdaptersRef set = registry.choose(kOne, kModel, {{"a"}}).value();
   EXPECT_TRUE(registry.list(kOne, kModel)[0].is_in_use);
   ASSERT_TRUE(registry.remove(kOne, kModel, "a").ok());
   EXPECT_EQ(refused(kOne, "b", "2"), ErrorCode::QuotaExceeded) << "its memory is still taken";
@@ -171,21 +171,21 @@ TEST_F(Registry, CountsWhatIsLoadedAndWhatIsRemovedAndInUse) {
   const std::uint64_t bytes = inference::small_adapter(small_model(), 1)->bytes();
   ASSERT_TRUE(registry.add(std::nullopt, kModel, "shared", AdapterPath{"1", ""}).ok());
   ASSERT_TRUE(registry.add(kOne, kModel, "own", AdapterPath{"2", ""}).ok());
-  EXPECT_EQ(registry.use().count, 2u);
-  EXPECT_EQ(registry.use_of(kOne).bytes, bytes);
-  EXPECT_EQ(registry.use_of(kTwo).count, 0u);
-  AdapterSetRef held = registry.choose(kOne, kModel, {{"own"}}).value();
+  EXPECT_EQ(registry.count().count, 2u);
+  EXPECT_EQ(registry.count_of(kOne).bytes, bytes);
+  EXPECT_EQ(registry.count_of(kTwo).count, 0u);
+  ChosenAdaptersRef held = registry.choose(kOne, kModel, {{"own"}}).value();
   ASSERT_TRUE(registry.remove(kOne, kModel, "own").ok());
-  EXPECT_EQ(registry.use().bytes, 2 * bytes) << "it is still in use";
+  EXPECT_EQ(registry.count().bytes, 2 * bytes) << "it is still in use";
   held = nullptr;
-  EXPECT_EQ(registry.use().bytes, bytes);
+  EXPECT_EQ(registry.count().bytes, bytes);
 }
 
 TEST_F(Registry, KeepsItsAccountsThroughRandomAddsAndRemoves) {
   for (const std::uint64_t seed : campaign_seeds(200)) {
     std::mt19937_64 random(seed);
     AdapterRegistry random_registry({{.name = "base", .reader = &reader}}, {.count_max = 6});
-    std::vector<AdapterSetRef> held;
+    std::vector<ChosenAdaptersRef> held;
     for (int step = 0; step < 80; ++step) {
       const TenantId tenant{static_cast<std::uint32_t>(1 + random() % 3)};
       const std::string name(1, static_cast<char>('a' + random() % 4));

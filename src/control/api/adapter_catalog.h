@@ -1,5 +1,5 @@
 #pragma once
-// AdapterCatalog: the adapters that a server has, by name.
+// AdapterCatalog: the adapters that a server has, by name and by digest.
 //
 // A name is of one tenant and one model, or of the server, whose adapters all tenants may use.
 // Where a tenant and the server have one name, the tenant's is meant.
@@ -10,6 +10,7 @@
 // Thread   any. add() reads files and waits for the disk: not on the engine thread.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@
 #include "base/sha256.h"
 #include "control/api/adapter_runs.h"
 #include "control/api/types.h"
+
+namespace quire::inference {
+class Adapter;
+}
 
 namespace quire::control {
 
@@ -53,7 +58,7 @@ struct AdapterDescription {
 };
 
 // The count and the memory of adapters, including those that were removed and are still in use.
-struct AdapterUse {
+struct AdapterCount {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
 };
@@ -89,8 +94,12 @@ class AdapterCatalog {
   virtual bool is_open(ModelIndex model) const = 0;
   // The set of these adapters; null where none acts. NotFound, with the names that there are;
   // InvalidArgument for one adapter twice, or a scale that is not finite; TooLarge for too many.
-  virtual Result<AdapterSetRef> choose(TenantId tenant, ModelIndex model,
-                                       const std::vector<AdapterChoice>& choices) const = 0;
+  virtual Result<ChosenAdaptersRef> choose(TenantId tenant, ModelIndex model,
+                                           const std::vector<AdapterChoice>& choices) const = 0;
+  // The adapter with the digest, one of those that `tenant` may use; null: there is none. A
+  // snapshot that is opened knows nothing else of its adapters.
+  virtual std::shared_ptr<const inference::Adapter> find(TenantId tenant, ModelIndex model,
+                                                         const Digest& digest) const = 0;
   // The adapters that the tenant may use, by name, each name once. Without a tenant: the server's
   // alone.
   virtual std::vector<AdapterDescription> list(std::optional<TenantId> tenant,
@@ -107,9 +116,9 @@ class AdapterCatalog {
   // NotFound, with the names that the tenant can remove.
   virtual Result<void> remove(std::optional<TenantId> tenant, ModelIndex model,
                               const std::string& name) = 0;
-  // The use of all tenants and the server, and that of one tenant.
-  virtual AdapterUse use() const = 0;
-  virtual AdapterUse use_of(TenantId tenant) const = 0;
+  // The adapters of all tenants and the server, and those of one tenant.
+  virtual AdapterCount count() const = 0;
+  virtual AdapterCount count_of(TenantId tenant) const = 0;
   // The limits that the operator gave the tenant.
   virtual AdapterQuota quota_of(TenantId tenant) const = 0;
 };

@@ -30,10 +30,10 @@ struct AdapterRun {
   bool operator==(const AdapterRun&) const = default;
 };
 
-// A set with the weights that the device computes with (contexts/adapter_set.h). Null: the base
+// A set with the weights that the device computes with (contexts/chosen_adapters.h). Null: the base
 // model.
-struct AdapterSet;
-using AdapterSetRef = std::shared_ptr<const AdapterSet>;
+struct ChosenAdapters;
+using ChosenAdaptersRef = std::shared_ptr<const ChosenAdapters>;
 
 // InvalidArgument for a set that is not by rising digest, has one twice, a scale that is zero or
 // not finite, or more than kAdaptersInSetMax.

@@ -114,7 +114,7 @@ struct ContextFromPages {
 // Whether tokens may be further from their oldest visible key than the model's context length.
 struct ContextBeyond { ObjectId context{}; bool is_allowed = false; };
 // Tokens that are appended from now on are computed under `set`; null: under none.
-struct ContextUseAdapters { ObjectId context{}; AdapterSetRef set{}; };
+struct ContextUseAdapters { ObjectId context{}; ChosenAdaptersRef set{}; };
 struct ContextDrop { ObjectId context{}; };
 // clang-format on
 

@@ -41,7 +41,7 @@ struct Forward {
   std::vector<ObjectId> output_embeds;            // At most as many as input_embeds.
   std::vector<std::uint8_t> mask;              // Empty, or [input_embeds][page_size * (both lists)].
   bool beyond_context = false;
-  AdapterSetRef adapters{};                       // Under which its rows are computed.
+  ChosenAdaptersRef adapters{};                   // Under which its rows are computed.
 };
 
 struct MaskPage {

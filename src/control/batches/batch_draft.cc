@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/planted_fault.h"
-#include "control/contexts/adapter_set.h"
+#include "control/contexts/chosen_adapters.h"
 
 namespace quire::control {
 
@@ -24,7 +24,7 @@ BatchDraft::BatchDraft(Replica& replica, BatchId id, BatchBuffers buffers, const
   flight_.id = id;
 }
 
-std::uint32_t BatchDraft::adapters_of(const AdapterSetRef& set) {
+std::uint32_t BatchDraft::adapters_of(const ChosenAdaptersRef& set) {
   if (set == nullptr) return inference::kNoAdapters;
   const auto same = std::find_if(adapters_.begin(), adapters_.end(), [&](const auto& each) {
     if (is_planted(Fault::AdapterScaleOfAnother)) {

@@ -85,7 +85,7 @@ class BatchDraft {
   PassRecord& begin_pass(PassOwner& owner, Operation& operation);
   void add_row(const inference::Row& row) { batch_.rows.push_back(row); }
   // The number by which rows say that they are computed under `set`.
-  std::uint32_t adapters_of(const AdapterSetRef& set);
+  std::uint32_t adapters_of(const ChosenAdaptersRef& set);
   // The output of the row, one of the pass that was begun last, goes to `embed`.
   void want_output(EmbedObject& embed, std::uint32_t row);
   // Ends the pass, whose rows are the last ones of the batch: charges them to the operation's
@@ -124,9 +124,9 @@ class BatchDraft {
   const Limits limits_;
   inference::Batch batch_;
   Flight flight_;
-  std::vector<AdapterSetRef> adapters_;  // Those of batch_.adapter_sets.
-  PrefillBudget budget_;                 // What is left of it.
-  bool is_prefilling_ = false;           // Rows that are added now are of prefill.
+  std::vector<ChosenAdaptersRef> adapters_;  // Those of batch_.adapter_sets.
+  PrefillBudget budget_;                     // What is left of it.
+  bool is_prefilling_ = false;               // Rows that are added now are of prefill.
   std::uint32_t lookups_left_;
   std::uint32_t guess_share_ = 0;
   std::uint32_t commands_left_;

@@ -33,7 +33,7 @@ class ContextBuilder {
   // The adapters that the snapshot records for all its tokens. Requires: before begin_opening().
   void set_adapters(ContextAdapters adapters) { parts_.adapters_ = std::move(adapters); }
   // The adapters of the next slot of a page of handles.
-  void extend_adapters(std::uint32_t slot, const AdapterSetRef& set) {
+  void extend_adapters(std::uint32_t slot, const ChosenAdaptersRef& set) {
     parts_.adapters_.of_slots.extend(slot, set);
   }
   void count_found(std::uint32_t token_count) { context_.use_.found_token_count += token_count; }

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "control/contexts/adapter_set.h"
+#include "control/contexts/chosen_adapters.h"
 #include "control/contexts/context_values.h"
 #include "control/contexts/device_table.h"
 #include "control/contexts/model_resources.h"
@@ -49,7 +49,7 @@ class ContextParts {
   void open(NodeId root) { chain_.open(cache(), root); }
   void set_wishes(const ContextWishes& wishes) { wishes_ = wishes; }
   // Tokens that are queued from now on are of these adapters; null: of none.
-  void use_adapters(AdapterSetRef set) { adapters_.in_force = std::move(set); }
+  void use_adapters(ChosenAdaptersRef set) { adapters_.in_force = std::move(set); }
   // Queues the first `room` tokens, and counts the rest.
   void append(std::span<const std::uint32_t> tokens, std::uint64_t room);
 

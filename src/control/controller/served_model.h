@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "control/api/adapter_directory.h"
+#include "control/api/adapter_catalog.h"
 #include "inference/api/backend.h"
 #include "inference/api/grammar.h"
 #include "inference/api/text_codec.h"
@@ -17,7 +17,7 @@ struct ServedModel {
   const inference::TextCodec* codec = nullptr;  // Null: the model has no tokenizer.
   bool has_chat_template = false;
   inference::GrammarCompiler* grammars = nullptr;  // Null: the model takes none.
-  const AdapterDirectory* adapters = nullptr;      // Null: none are ever loaded.
+  const AdapterCatalog* adapters = nullptr;        // Null: none are ever loaded.
   std::optional<bool> add_bos{};  // As the tokenizer's files say; empty: as the backend has it.
 };
 

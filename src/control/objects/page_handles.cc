@@ -71,7 +71,7 @@ PageCopy copy_slots(const PageObject& from, PageObject& to, const CopyPage& copy
   for (const std::uint32_t position : positions) {
     to.position_min = std::min(to.position_min, position);
   }
-  std::vector<AdapterSetRef> sets;
+  std::vector<ChosenAdaptersRef> sets;
   for (std::uint32_t slot = 0; slot < copy.slot_count; ++slot) {
     sets.push_back(from.adapters_of(copy.from_slot + slot));
   }

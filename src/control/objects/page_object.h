@@ -35,15 +35,15 @@ struct PageObject {
   std::vector<inference::TokenId> tokens;  // by name, and the tokens.
   std::vector<std::uint32_t> positions;    // [page_size], of written slots.
   // [page_size], under which adapters each written slot was computed; empty: all under none.
-  std::vector<AdapterSetRef> adapters;
+  std::vector<ChosenAdaptersRef> adapters;
   std::uint32_t position_min = 0xffffffffu;  // A lower bound of the positions written.
   std::uint64_t stamp = 0;                   // Finds an object named twice in one command,
   std::uint32_t table_index = 0;             // and where it lies in the table of that command.
   Ref<Operation> last_operation;
-  AdapterSetRef adapters_of(std::uint32_t slot) const {
-    return adapters.empty() ? AdapterSetRef() : adapters[slot];
+  ChosenAdaptersRef adapters_of(std::uint32_t slot) const {
+    return adapters.empty() ? ChosenAdaptersRef() : adapters[slot];
   }
-  void set_adapters(std::uint32_t slot, AdapterSetRef set) {
+  void set_adapters(std::uint32_t slot, ChosenAdaptersRef set) {
     if (adapters.empty() && set == nullptr) return;
     adapters.resize(positions.size());
     adapters[slot] = std::move(set);

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "control/api/adapter_directory.h"
+#include "control/api/adapter_catalog.h"
 #include "control/api/control_port.h"
 #include "control/contexts/model_resources.h"
 #include "control/objects/fair_shares.h"
@@ -41,7 +41,7 @@ struct ReplicaOptions {
   PageTierOptions tiers{};           // page_bytes is the backend's.
   std::uint32_t miss_count_max = 0;  // Of the MissLog; 0: nothing is noted.
   MissScope miss_scope = MissScope::Everything;
-  const AdapterDirectory* adapters = nullptr;  // Null: none are ever loaded.
+  const AdapterCatalog* adapters = nullptr;  // Null: none are ever loaded.
 };
 
 struct Replica {
@@ -63,7 +63,7 @@ struct Replica {
   StoreLink store;
   MissLog misses;
   const MissScope miss_scope;
-  const AdapterDirectory* const adapters;
+  const AdapterCatalog* const adapters;
   FairShares shares;
   ReplicaCounts counts;
   ControlHistograms histograms;

@@ -263,7 +263,7 @@ void ForwardSteps::add_rows(Operation& operation, std::uint32_t row_count, Forwa
   const std::uint32_t pass_index = draft.pass_count();
   const std::size_t output_first = operation.input_embeds.size() - operation.output_embeds.size();
   const auto scratch_first = static_cast<std::uint32_t>(entries.size() - record.scratch.size());
-  const AdapterSetRef& set = body_of<Forward>(operation).adapters;
+  const ChosenAdaptersRef& set = body_of<Forward>(operation).adapters;
   const std::uint32_t adapters = draft.adapters_of(set);
   std::size_t page_index = 0;
   for (std::uint32_t index = 0; index < row_count; ++index) {

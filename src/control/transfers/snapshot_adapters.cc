@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "control/api/adapter_directory.h"
+#include "control/api/adapter_catalog.h"
 #include "control/objects/replica.h"
 #include "control/store/adapter_codec.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using Loaded = std::map<Digest, ChosenAdapter>;
 
-void note_names(const AdapterSetRef& set, std::map<Digest, std::string>& names) {
+void note_names(const ChosenAdaptersRef& set, std::map<Digest, std::string>& names) {
   if (set == nullptr) return;
   for (std::size_t index = 0; index < set->set.size(); ++index) {
     names.emplace(set->set[index].digest, set->names[index]);
@@ -42,13 +42,13 @@ Result<Loaded> load_all(const store::SnapshotRecord& record, const Context& cont
   return loaded;
 }
 
-Result<AdapterSetRef> set_of(const Loaded& loaded, std::span<const ScaledAdapter> set) {
+Result<ChosenAdaptersRef> set_of(const Loaded& loaded, std::span<const ScaledAdapter> set) {
   std::vector<ChosenAdapter> chosen;
   for (const ScaledAdapter& each : set) {
     chosen.push_back(loaded.at(each.digest));
     chosen.back().scale = each.scale;
   }
-  return make_adapter_set(std::move(chosen));
+  return make_chosen_adapters(std::move(chosen));
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ store::SnapshotAdapters adapters_of(const Context& context) {
   std::map<Digest, std::string> names;
   adapters.runs = adapter_runs(context.adapters().of_slots, 0, length);
   context.adapters().of_slots.each(
-      0, length, [&](std::uint32_t, const AdapterSetRef& set) { note_names(set, names); });
+      0, length, [&](std::uint32_t, const ChosenAdaptersRef& set) { note_names(set, names); });
   if (context.adapters().in_force != nullptr) {
     adapters.in_force = context.adapters().in_force->set;
     note_names(context.adapters().in_force, names);

@@ -3,7 +3,7 @@
 //
 // Thread   engine thread only.
 #include "base/result.h"
-#include "control/contexts/adapter_set.h"
+#include "control/contexts/chosen_adapters.h"
 #include "control/contexts/context.h"
 #include "control/store/records.h"
 

@@ -23,7 +23,7 @@
 
 #include "base/server_limits.h"
 #include "control/api/tenant_shares.h"
-#include "control/contexts/adapter_set.h"
+#include "control/contexts/chosen_adapters.h"
 #include "control/contexts/context.h"
 #include "control/contexts/model_resources.h"
 #include "control/objects/operation_table.h"

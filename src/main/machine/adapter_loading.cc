@@ -43,15 +43,15 @@ Result<std::unique_ptr<control::AdapterRegistry>> load_adapters(
   return registry;
 }
 
-Result<control::AdapterSetRef> choose_adapters(const control::AdapterRegistry& registry,
-                                               const std::vector<cli::AdapterOption>& options,
-                                               const std::string& first_model) {
+Result<control::ChosenAdaptersRef> choose_adapters(const control::AdapterRegistry& registry,
+                                                   const std::vector<cli::AdapterOption>& options,
+                                                   const std::string& first_model) {
   std::vector<control::AdapterChoice> choices;
   for (const cli::AdapterOption& option : options) {
     if (!option.model.empty() && option.model != first_model) continue;
     choices.push_back({option.name, option.scale.value_or(1.0f)});
   }
-  if (choices.empty()) return control::AdapterSetRef{};
+  if (choices.empty()) return control::ChosenAdaptersRef{};
   return registry.choose(kNobody, control::ModelIndex{0}, choices);
 }
 

@@ -17,8 +17,8 @@ Result<std::unique_ptr<control::AdapterRegistry>> load_adapters(
 
 // All adapters of the options that are of the first model, together; null: there are none. It is
 // for verbs that generate text themselves: a server may have more adapters than can act together.
-Result<control::AdapterSetRef> choose_adapters(const control::AdapterRegistry& registry,
-                                               const std::vector<cli::AdapterOption>& options,
-                                               const std::string& first_model);
+Result<control::ChosenAdaptersRef> choose_adapters(const control::AdapterRegistry& registry,
+                                                   const std::vector<cli::AdapterOption>& options,
+                                                   const std::string& first_model);
 
 }  // namespace quire

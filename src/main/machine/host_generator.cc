@@ -36,7 +36,7 @@ Result<void> HostGenerator::append(const std::vector<std::uint32_t>& tokens) {
   return {};
 }
 
-void HostGenerator::use(control::AdapterSetRef adapters) {
+void HostGenerator::use(control::ChosenAdaptersRef adapters) {
   instance_.tell(control::ContextUseAdapters{.context = context_, .set = std::move(adapters)});
 }
 

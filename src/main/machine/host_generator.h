@@ -30,7 +30,7 @@ class HostGenerator {
   Result<void> append(const std::vector<std::uint32_t>& tokens);
 
   // Tokens appended from now on are of these adapters; null: of none.
-  void use(control::AdapterSetRef adapters);
+  void use(control::ChosenAdaptersRef adapters);
 
   // Every reply from now on is a text of the grammar.
   Result<void> constrain(inference::GrammarKind kind, const std::string& source);

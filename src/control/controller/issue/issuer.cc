@@ -7,7 +7,7 @@
 
 namespace quire::control {
 
-Result<void> check_adapters(const AdapterSetRef& set, const Replica& replica) {
+Result<void> check_adapters(const ChosenAdaptersRef& set, const Replica& replica) {
   if (set == nullptr) return {};
   const inference::ModelInfo& model = replica.resources.model;
   if (!replica.resources.device.adapters) {

@@ -64,7 +64,7 @@ inline Result<void> check_is_paged(const Replica& replica, const char* what) {
 }
 
 // Null always may: it is the base model.
-Result<void> check_adapters(const AdapterSetRef& set, const Replica& replica);
+Result<void> check_adapters(const ChosenAdaptersRef& set, const Replica& replica);
 
 Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const Replica& replica);
 

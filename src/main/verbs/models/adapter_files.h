@@ -40,7 +40,7 @@ std::string matrices_text(const inference::Adapter& adapter);
 
 // The files that a server wants of the adapter at `path`, one after the other.
 struct AdapterContent {
-  std::vector<wire::AdapterFile> files;
+  std::vector<wire::UploadedFile> files;
   std::string bytes;
 };
 Result<AdapterContent> read_content(const std::string& path);

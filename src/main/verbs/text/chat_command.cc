@@ -116,7 +116,7 @@ Result<void> talk_here(const ChatSetup& setup, const std::optional<std::string>&
                            ", kv cache " + kv_mode_name(options.engine.kv_mode) + ", " +
                            std::to_string(machine->thread_count()) + " threads";
   print_note(line);
-  control::AdapterSetRef adapters =
+  control::ChosenAdaptersRef adapters =
       TRY(choose_adapters(machine->adapters(), options.engine.adapters, machine->model().name));
   LocalChat chat(*machine, std::move(adapters), setup.settings, options.grammar, setup.clock,
                  setup.interrupt);

@@ -9,7 +9,7 @@
 
 namespace quire {
 
-LocalChat::LocalChat(Machine& machine, control::AdapterSetRef adapters,
+LocalChat::LocalChat(Machine& machine, control::ChosenAdaptersRef adapters,
                      const cli::ChatSettings& settings, const cli::GrammarOptions& grammar,
                      const Clock& clock, Interrupt& interrupt)
     : machine_(machine),

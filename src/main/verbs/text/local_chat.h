@@ -23,8 +23,9 @@ namespace quire {
 class LocalChat final : public ChatPartner {
  public:
   // All references outlive the chat. The machine's model has a chat template.
-  LocalChat(Machine& machine, control::AdapterSetRef adapters, const cli::ChatSettings& settings,
-            const cli::GrammarOptions& grammar, const Clock& clock, Interrupt& interrupt);
+  LocalChat(Machine& machine, control::ChosenAdaptersRef adapters,
+            const cli::ChatSettings& settings, const cli::GrammarOptions& grammar,
+            const Clock& clock, Interrupt& interrupt);
 
   // Reads and compiles the grammar that replies follow, so that a wrong one is refused before the
   // user writes anything.
@@ -44,7 +45,7 @@ class LocalChat final : public ChatPartner {
                   std::uint32_t found_before) const;
 
   Machine& machine_;
-  const control::AdapterSetRef adapters_;
+  const control::ChosenAdaptersRef adapters_;
   const cli::ChatSettings& settings_;
   const cli::GrammarOptions& grammar_;
   const Clock& clock_;

@@ -1,4 +1,4 @@
-#include "control/contexts/adapter_set.h"
+#include "control/contexts/chosen_adapters.h"
 
 #include <gtest/gtest.h>
 
@@ -12,16 +12,16 @@
 namespace quire::control {
 namespace {
 
-AdapterSetRef set_of(std::uint8_t first_byte) {
-  AdapterSet made;
+ChosenAdaptersRef set_of(std::uint8_t first_byte) {
+  ChosenAdapters made;
   made.set.push_back({});
   made.set.front().digest[0] = first_byte;
-  return std::make_shared<const AdapterSet>(std::move(made));
+  return std::make_shared<const ChosenAdapters>(std::move(made));
 }
 
 // One set for each slot, written out.
 struct Model {
-  std::vector<AdapterSetRef> slots;
+  std::vector<ChosenAdaptersRef> slots;
   std::vector<AdapterRun> of(std::uint32_t begin, std::uint32_t end) const {
     std::vector<AdapterRun> runs;
     std::vector<ScaledAdapter> last;
@@ -35,7 +35,7 @@ struct Model {
 };
 
 TEST(AdapterRuns, SayWhatAListWithASetForEachSlotSays) {
-  std::vector<AdapterSetRef> sets{nullptr};
+  std::vector<ChosenAdaptersRef> sets{nullptr};
   for (const std::uint8_t each : {1, 2, 3}) sets.push_back(set_of(each));
   sets.push_back(set_of(1));  // Equal to another.
   for (const std::uint64_t seed : campaign_seeds(2'000)) {
@@ -52,7 +52,7 @@ TEST(AdapterRuns, SayWhatAListWithASetForEachSlotSays) {
       switch (below(4)) {
         case 0:
         case 1: {
-          const AdapterSetRef& set = sets[below(sets.size())];
+          const ChosenAdaptersRef& set = sets[below(sets.size())];
           slots.extend(length, set);
           model.slots.insert(model.slots.end(), 1 + below(5), set);
           break;
@@ -75,8 +75,8 @@ TEST(AdapterRuns, SayWhatAListWithASetForEachSlotSays) {
           << "seed " << seed;
       if (now == 0) continue;
       const std::uint32_t at = below(now);
-      const AdapterSetRef found = slots.at(at);
-      const AdapterSetRef& wanted = model.slots[at];
+      const ChosenAdaptersRef found = slots.at(at);
+      const ChosenAdaptersRef& wanted = model.slots[at];
       ASSERT_EQ(found == nullptr, wanted == nullptr) << "seed " << seed;
       if (found == nullptr) continue;
       ASSERT_EQ(found->set, wanted->set) << "seed " << seed;

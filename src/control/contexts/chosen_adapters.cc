@@ -1,4 +1,4 @@
-#include "control/contexts/adapter_set.h"
+#include "control/contexts/chosen_adapters.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@ namespace quire::control {
 std::vector<AdapterRun> adapter_runs(const SlotAdapters& slots, std::uint32_t begin,
                                      std::uint32_t end) {
   std::vector<AdapterRun> runs;
-  slots.each(begin, end, [&](std::uint32_t first, const AdapterSetRef& set) {
+  slots.each(begin, end, [&](std::uint32_t first, const ChosenAdaptersRef& set) {
     if (set != nullptr) {
       runs.push_back({first - begin, set->set});
     } else if (!runs.empty()) {  // A page begins with the base model if nothing else is written.
@@ -19,7 +19,7 @@ std::vector<AdapterRun> adapter_runs(const SlotAdapters& slots, std::uint32_t be
   return runs;
 }
 
-Result<AdapterSetRef> make_adapter_set(std::vector<ChosenAdapter> chosen) {
+Result<ChosenAdaptersRef> make_chosen_adapters(std::vector<ChosenAdapter> chosen) {
   for (const ChosenAdapter& each : chosen) {
     if (std::isfinite(each.scale)) continue;
     return Error(ErrorCode::InvalidArgument, "the scale of adapter \"" + each.name + "\" is " +
@@ -40,8 +40,8 @@ Result<AdapterSetRef> make_adapter_set(std::vector<ChosenAdapter> chosen) {
                                                        "\" are one adapter under two names");
   }
   std::erase_if(chosen, [](const ChosenAdapter& each) { return each.scale == 0.0f; });
-  if (chosen.empty()) return AdapterSetRef{};
-  auto made = std::make_shared<AdapterSet>();
+  if (chosen.empty()) return ChosenAdaptersRef{};
+  auto made = std::make_shared<ChosenAdapters>();
   auto weights = std::make_shared<std::vector<inference::AdapterUse>>();
   for (ChosenAdapter& each : chosen) {
     made->set.push_back({each.adapter->digest(), each.scale});
@@ -50,7 +50,7 @@ Result<AdapterSetRef> make_adapter_set(std::vector<ChosenAdapter> chosen) {
   }
   TRY(check_adapter_set(made->set));
   made->weights = std::move(weights);
-  return AdapterSetRef(std::move(made));
+  return ChosenAdaptersRef(std::move(made));
 }
 
 }  // namespace quire::control

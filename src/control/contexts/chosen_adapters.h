@@ -1,5 +1,5 @@
 #pragma once
-// AdapterSet: adapters that act together, with the weights that the device computes with.
+// ChosenAdapters: adapters that act together, with the weights that the device computes with.
 //
 // Made once, then shared by all that were appended under it; who holds it keeps the weights.
 //
@@ -23,7 +23,7 @@ struct ChosenAdapter {
   float scale = 1.0f;
 };
 
-struct AdapterSet {
+struct ChosenAdapters {
   std::vector<ScaledAdapter> set;  // As check_adapter_set() wants it; not empty.
   std::vector<std::string> names;  // In the order of `set`.
   inference::AdapterSet weights;
@@ -31,17 +31,17 @@ struct AdapterSet {
 
 // Whether two sets act alike, by whichever calls they were made.
 struct SameAdapters {
-  bool operator()(const AdapterSetRef& one, const AdapterSetRef& other) const {
+  bool operator()(const ChosenAdaptersRef& one, const ChosenAdaptersRef& other) const {
     if (one == other) return true;
     return one != nullptr && other != nullptr && one->set == other->set;
   }
 };
-using SlotAdapters = SlotRuns<AdapterSetRef, SameAdapters>;
+using SlotAdapters = SlotRuns<ChosenAdaptersRef, SameAdapters>;
 
 // The adapters of a context: the set of each logical slot, and that of tokens to come.
 struct ContextAdapters {
   SlotAdapters of_slots;
-  AdapterSetRef in_force;
+  ChosenAdaptersRef in_force;
 };
 
 // The sets of slots [begin, end), counted from `begin`: the form in which a page is named.
@@ -50,6 +50,6 @@ std::vector<AdapterRun> adapter_runs(const SlotAdapters& slots, std::uint32_t be
 
 // Null where all scales are zero, which is absence. InvalidArgument for one adapter twice, a scale
 // that is not finite, or more than kAdaptersInSetMax.
-Result<AdapterSetRef> make_adapter_set(std::vector<ChosenAdapter> chosen);
+Result<ChosenAdaptersRef> make_chosen_adapters(std::vector<ChosenAdapter> chosen);
 
 }  // namespace quire::control
