@@ -49,7 +49,7 @@ class BatchDraft {
   bool is_of_this(std::uint64_t batch) const { return batch == static_cast<std::uint64_t>(id()); }
   // By a pass of this batch, which copies before it.
   bool is_being_written(const PageObject& page) const { return is_of_this(page.writer_batch); }
-  // For transfers, which put their loads, copies and table changes into it.
+  // For steps, which put their copies and table changes into it.
   inference::Batch& batch() { return batch_; }
   bool is_empty() const;
 
@@ -108,9 +108,14 @@ class BatchDraft {
   void add_read(const ReadRecord& record) { flight_.reads.push_back(record); }
 
   // --- Transfers ---
-  // The loads that were added since the last call are for `owner`.
-  void note_loads(LoadOwner owner) { flight_.loads.resize(batch_.loads.size(), owner); }
-  void note_tier_saves(std::uint32_t count) { flight_.tier_save_count = count; }
+  void add_load(TransferOwner& owner, inference::PageLoad load) {
+    batch_.loads.push_back(std::move(load));
+    flight_.loads.push_back(&owner);
+  }
+  void add_save(TransferOwner& owner, inference::PageSave save) {
+    batch_.saves.push_back(std::move(save));
+    flight_.saves.push_back(&owner);
+  }
 
   BatchBuffers finish() && { return {std::move(batch_), std::move(flight_)}; }
 

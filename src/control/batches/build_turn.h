@@ -2,7 +2,7 @@
 // BuildTurn is what one turn of building a batch found out, for the decision whether to build
 // again.
 //
-// The steps and the room for pages set its facts, and the scheduler reads them.
+// The steps and the room for pages set its facts, and StepFamilies::resolve_stuck() reads them.
 #include "base/slab.h"
 #include "control/objects/instance.h"
 

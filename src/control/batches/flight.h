@@ -1,6 +1,6 @@
 #pragma once
 // Flight has the receivers of a batch's outcomes: a record for each of its passes and of its
-// distributions, in the order of the batch.
+// distributions, and the owner of each load and save, in the order of the batch.
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +12,7 @@
 
 namespace quire::control {
 
+class TransferOwner;  // transfer_owner.h
 struct Flight;
 struct PassRecord;
 struct ReadRecord;
@@ -64,18 +65,15 @@ struct ReadRecord {
   std::uint32_t draft_count = 0;            // Of that pass.
 };
 
-// For whom a page is loaded.
-enum class LoadOwner : std::uint8_t { Tiers, Opens };
-
 struct Flight {
   BatchId id{};
   std::vector<PassRecord> passes;
   std::vector<ForwardRecord> forwards;
   std::vector<Ref<EmbedObject>> outputs;
   std::vector<ReadRecord> reads;
-  StepModel::Step step;               // Without its time.
-  std::vector<LoadOwner> loads;       // For each load of the batch.
-  std::uint32_t tier_save_count = 0;  // Saves before those of snapshots.
+  std::vector<TransferOwner*> loads;
+  std::vector<TransferOwner*> saves;
+  StepModel::Step step;  // Its time is there when the batch is done.
 
   std::uint32_t row_count() const { return step.decode_row_count + step.prefill_row_count; }
   void clear() {  // Buffers keep their capacity.
@@ -83,9 +81,9 @@ struct Flight {
     forwards.clear();
     outputs.clear();
     reads.clear();
-    step = {};
     loads.clear();
-    tier_save_count = 0;
+    saves.clear();
+    step = {};
   }
 };
 

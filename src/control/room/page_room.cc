@@ -34,12 +34,6 @@ void PageRoom::forget_ended() {
   std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
 }
 
-std::size_t PageRoom::opening_count() const {
-  return static_cast<std::size_t>(
-      std::count_if(waiters_.begin(), waiters_.end(),
-                    [](const Ref<Operation>& each) { return is<ContextOpen>(*each.get()); }));
-}
-
 std::vector<Ref<Operation>> PageRoom::take_waiters() {
   std::vector<Ref<Operation>> waiters = std::exchange(waiters_, {});
   std::erase_if(waiters, [](const Ref<Operation>& each) { return each.get() == nullptr; });

@@ -84,8 +84,6 @@ class PageRoom {
 
   std::size_t waiting_count() const { return waiters_.size(); }
   void forget_ended();  // Waiters.
-  // Waiters that open a snapshot.
-  std::size_t opening_count() const;
   // A batch, or the disk, is done, or a build begins: a search that failed before may now succeed.
   void forget_search() { vain_search_ = kNobody; }
   // A batch finished, or a turn that built none finished something without the device.

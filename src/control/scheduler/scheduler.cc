@@ -1,6 +1,5 @@
 #include "control/scheduler/scheduler.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -37,20 +36,15 @@ void Scheduler::run(Operation& operation) {
 
 // Whether a batch is to be built now: the device is free.
 bool Scheduler::is_due() {
-  if (families_.store.saves().wants_batch() || families_.tiers.is_swapping()) return true;
-  if (timer_.counts()) {
-    families_.ready.forget_ended();
-    families_.room.forget_ended();
-  }
-  const std::size_t ready_count = families_.ready.size() + families_.room.waiting_count();
-  if (ready_count == 0) {
-    // The operations that landed pages came for have ended, and no batch comes that would release
-    // them.
-    families_.tiers.drop_landed();
+  if (families_.transfers.wants_batch()) return true;
+  if (timer_.counts()) families_.forget_ended();
+  const std::size_t waiting_count = families_.waiting_count();
+  if (waiting_count == 0) {
+    families_.transfers.drop_kept();
     timer_.reset();
     return false;
   }
-  return timer_.is_due(ready_count, table_.clock.now_ns());
+  return timer_.is_due(waiting_count, table_.clock.now_ns());
 }
 
 void Scheduler::begin_draft(std::uint64_t now_ns) {
@@ -61,49 +55,27 @@ void Scheduler::begin_draft(std::uint64_t now_ns) {
   replica_.last_batch = BatchId{table_.next_batch()};
   draft_.emplace(replica_, replica_.last_batch, std::exchange(spare_, {}), limits);
   replica_.resources.open_batch(replica_.last_batch);
-  families_.tiers.begin_build();
-  families_.turn.begin();
-  families_.room.forget_search();
   order_.begin_batch(now_ns, timer_.takes_few());
+  families_.begin_build(*draft_);
 }
 
 bool Scheduler::dispatch() {
   if (is_in_flight() || !is_due()) return false;
-  TierTransfers& tiers = families_.tiers;
   timer_.reset();
   const std::uint64_t start_ns = table_.clock.now_ns();
   replica_.resources.cache.set_time(start_ns);
   begin_draft(start_ns);
-  // These operations have their pages already, and other operations may wait for the same pages.
-  families_.turn.has_suspended = tiers.continue_swaps(draft_->batch(), families_.ready.woken());
-  families_.ready.add_woken();
-  draft_->note_loads(LoadOwner::Tiers);
   collect();
   serve_waiters();
   place_all();
-  // Every operation that waited for landed pages has had its turn; the pages that are left go cold.
-  if (tiers.drop_landed()) families_.turn.has_suspended = true;
-  keep_some_free();
-  tiers.place_saves(draft_->batch());
-  draft_->note_tier_saves(tiers.save_count());
-  families_.store.saves().place(draft_->batch());
-  tiers.end_build();
+  families_.end_build(*draft_);
   const bool is_submitted = submit_batch();
-  if (Operation* overdue = families_.room.take_overdue()) refuse(*overdue);
-  if (!is_submitted) resolve_stuck();
+  families_.refuse_overdue();
+  if (!is_submitted) families_.resolve_stuck(is_probing_);
   table_.run_ready();
   replica_.counts.build_ns += table_.clock.now_ns() - start_ns;
   if (is_submitted) look_ahead();
   return is_submitted;
-}
-
-// Ahead of need, so that a step which takes one page seldom waits for another page to be saved.
-void Scheduler::keep_some_free() {
-  constexpr std::uint32_t kFreeCountMax = 64;
-  if (!families_.tiers.is_on()) return;
-  PageCache& cache = replica_.resources.cache;
-  const std::uint32_t count = std::min(cache.page_count() / 16, kFreeCountMax);
-  if (cache.available_soon() >= count) cache.make_room(count);
 }
 
 bool Scheduler::submit_batch() {
@@ -141,17 +113,16 @@ void Scheduler::complete(Completion completion) {
   QUIRE_CHECK(completion.passes.size() == flight_->passes.size(), "an outcome for each pass");
   QUIRE_CHECK(completion.distributions.size() == flight_->reads.size(),
               "an outcome for each distribution");
-  families_.room.forget_search();
   replica_.counts.device_ns += completion.device_ns;
   replica_.histograms.step_ns.observe(completion.device_ns);
-  if (completion.loads.empty() && completion.saves.empty() && flight_->row_count() > 0) {
-    flight_->step.device_ns = completion.device_ns;
+  flight_->step.device_ns = completion.device_ns;
+  if (flight_->loads.empty() && flight_->saves.empty() && flight_->row_count() > 0) {
     steps_.note(flight_->step);
   }
   replica_.completed_at_ns = table_.clock.now_ns();
   replica_.resources.cache.set_time(replica_.completed_at_ns);
   replica_.resources.complete_batch(completion.id);
-  complete_transfers(completion);
+  families_.complete_transfers(*flight_, completion);
   // The next batch may be long in coming, and until then its memory must not hold adapters.
   spare_.batch = std::move(completion.batch);
   spare_.batch.clear();
@@ -167,39 +138,7 @@ void Scheduler::complete(Completion completion) {
   families_.room.note_progress();
   attempt_hosts();
   table_.run_ready();
-  // No batch comes that would do it.
-  if (families_.ready.is_empty() && families_.room.waiting_count() == 0) {
-    families_.tiers.drop_landed();
-  }
-}
-
-// Completes the tiers' transfers first, because a context may be about to want the pages.
-void Scheduler::complete_transfers(Completion& completion) {
-  QUIRE_CHECK(completion.loads.size() == flight_->loads.size(),
-              "an outcome for each page that was loaded");
-  QUIRE_CHECK(completion.load_bytes.size() == completion.loads.size(), "and its bytes");
-  QUIRE_CHECK(completion.saves.size() >= flight_->tier_save_count,
-              "an outcome for each page that was saved");
-  TierTransfers& tiers = families_.tiers;
-  tiers.measure(flight_->row_count(), static_cast<std::uint32_t>(completion.loads.size()),
-                static_cast<std::uint32_t>(completion.saves.size()), completion.device_ns);
-  std::vector<Result<void>> tier_loads;
-  std::vector<inference::PageBytes> tier_bytes;
-  std::vector<Result<void>> other_loads;
-  for (std::size_t index = 0; index < completion.loads.size(); ++index) {
-    const bool is_of_tier = flight_->loads[index] == LoadOwner::Tiers;
-    (is_of_tier ? tier_loads : other_loads).push_back(std::move(completion.loads[index]));
-    if (is_of_tier) tier_bytes.push_back(std::move(completion.load_bytes[index]));
-  }
-  const auto split = completion.saves.begin() + flight_->tier_save_count;
-  std::vector<Result<inference::PageBytes>> other_saves(
-      std::make_move_iterator(split), std::make_move_iterator(completion.saves.end()));
-  completion.saves.erase(split, completion.saves.end());
-  tiers.complete(std::move(tier_loads), std::move(tier_bytes), std::move(completion.saves),
-                 families_.ready.woken());
-  families_.store.opens().complete(std::move(other_loads), families_.ready.woken());
-  families_.ready.add_woken();
-  families_.store.saves().complete(std::move(other_saves));
+  if (families_.waiting_count() == 0) families_.transfers.drop_kept();
 }
 
 Result<void> Scheduler::complete_pass(std::size_t index, Result<void> outcome) {
@@ -247,10 +186,11 @@ void Scheduler::complete_reads(Completion& completion, const std::vector<Result<
 
 // Attempts the operations that waited for the finished batch and need no device themselves.
 void Scheduler::attempt_hosts() {
-  families_.ready.take_all(taken_);
+  ReadyQueue& ready = families_.ready;
+  ready.take_all(taken_);
   for (const Candidate& each : taken_) {
     if (!each.is_host) {
-      families_.ready.add(each);
+      ready.add(each);
     } else if (Operation* operation = each.operation.get()) {
       settle(*operation, attempt(*operation));
     }
@@ -259,39 +199,8 @@ void Scheduler::attempt_hosts() {
 
 void Scheduler::deliver(store::DiskAnswer answer) {
   replica_.resources.cache.set_time(table_.clock.now_ns());
-  families_.room.forget_search();
-  if (!families_.store.saves().deliver(answer) && !families_.tiers.deliver(answer)) {
-    // An operation that gives its ticket back does not wait for the answer.
-    families_.store.opens().deliver(answer, families_.ready.woken());
-    families_.ready.add_woken();
-  }
+  families_.deliver(std::move(answer));
   table_.run_ready();  // A save that ends lets go on what waits to be the first of its queue.
-}
-
-// Saves end with the disk, and so do opens that wait for no page themselves: then their pages can
-// be given up. What is written to a tier makes room there for what must be kept.
-bool Scheduler::disk_may_free() {
-  return !families_.store.saves().idle() || families_.tiers.is_busy() || families_.tiers.writes() ||
-         families_.store.opens().count() > families_.room.opening_count();
-}
-
-// No batch was built: decides whether to build again, and which operation can never succeed.
-void Scheduler::resolve_stuck() {
-  const BuildTurn& turn = families_.turn;
-  families_.room.forget_ended();
-  // A batch that measures takes one kind of work alone and may find none: the next takes the rest.
-  const bool goes_on = turn.has_sliced || turn.has_suspended || families_.room.has_loser() ||
-                       is_probing_ || (turn.has_spared_search && turn.has_progress);
-  // A finished operation has its answer, or makes another one ready, and no batch will notify.
-  if (goes_on || turn.has_progress) table_.wakeup.notify();
-  if (turn.has_progress) families_.room.note_progress();
-  if (goes_on || turn.has_progress) return;
-  if (Operation* refused = families_.room.take_refused(disk_may_free())) refuse(*refused);
-}
-
-void Scheduler::refuse(Operation& operation) {
-  families_.of(operation).fail(operation, families_.room.explain(operation));
-  table_.wakeup.notify();
 }
 
 std::vector<PageId> Scheduler::scratch_pages() const {

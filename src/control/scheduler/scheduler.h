@@ -65,7 +65,7 @@ class Scheduler {
   void complete(inference::Completion completion);
   void deliver(store::DiskAnswer answer);
   // An open, a save or pages on their way from a tier, that the disk has not answered yet.
-  bool waits_for_disk() const { return !families_.store.is_idle() || families_.tiers.is_busy(); }
+  bool waits_for_disk() const { return !families_.transfers.is_idle(); }
   bool has_batch(BatchId batch) const { return is_in_flight() && flight_->id == batch; }
   bool is_in_flight() const { return flight_.has_value(); }
   void abandon(Operation& operation) { families_.store.abandon(operation); }  // Before a discard.
@@ -81,15 +81,10 @@ class Scheduler {
   // scheduler.cc
   bool is_due();
   void begin_draft(std::uint64_t now_ns);
-  void keep_some_free();
   bool submit_batch();
-  void complete_transfers(inference::Completion& completion);
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   void complete_reads(inference::Completion& completion, const std::vector<Result<void>>& outcomes);
   void attempt_hosts();
-  bool disk_may_free();
-  void resolve_stuck();
-  void refuse(Operation& operation);
 
   // placement.cc
   Attempt attempt(Operation& operation);

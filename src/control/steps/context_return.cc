@@ -32,11 +32,9 @@ std::optional<Attempt> ContextReturn::fetch(Operation& operation, std::uint32_t 
   operation.wanted_page_count = 0;
   // Pages that left for these may have taken their place on the tier.
   const std::vector<NodeId> left = find_on_tiers(context, count);
-  const std::size_t before = draft.batch().loads.size();
-  tiers_.load(left, tiers_.ready_count(left), draft.batch());
-  draft.note_loads(LoadOwner::Tiers);
-  if (draft.batch().loads.size() == before)
+  if (tiers_.load(left, tiers_.ready_count(left), draft) == 0) {
     tools_.turn.has_sliced = true;  // Look again, though no batch comes.
+  }
   return Attempt::Later;
 }
 
@@ -61,8 +59,7 @@ std::optional<Attempt> ContextReturn::bring_swapped(Operation& operation, BatchD
     return steps_.fail(operation, std::move(quota).take_error());
   }
   operation.wanted_page_count = 0;
-  tiers_.begin_swap_in(operation, std::move(here), draft->batch());
-  draft->note_loads(LoadOwner::Tiers);
+  tiers_.begin_swap_in(operation, std::move(here), *draft);
   if (context.is_in_flight()) return Attempt::Blocked;
   if (operation.error)
     return steps_.fail(operation, std::move(*std::exchange(operation.error, {})));

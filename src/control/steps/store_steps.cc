@@ -50,7 +50,7 @@ Attempt StoreSteps::save(Operation& operation) {
 
 Attempt StoreSteps::open(Operation& operation, BatchDraft& draft) {
   Result<SnapshotOpens::Step> step = opens_.step(
-      operation, draft.batch(),
+      operation, draft,
       [&](NodeId node) { return tools_.quota.may_find(*operation.instance, node); },
       [&](std::uint32_t count) -> Result<bool> {
         TRY(tools_.quota.may_hold(*operation.instance, count));
@@ -58,7 +58,6 @@ Attempt StoreSteps::open(Operation& operation, BatchDraft& draft) {
         if (may_take) operation.wanted_page_count = 0;
         return may_take;
       });
-  draft.note_loads(LoadOwner::Opens);
   if (!step.ok()) return fail(operation, std::move(step).take_error());
   switch (step.value().end) {
     case SnapshotOpens::StepEnd::Waits:

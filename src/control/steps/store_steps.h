@@ -23,9 +23,8 @@ class StoreSteps final : public Steps {
   // The operation's instance ends.
   void abandon(Operation& operation);
 
-  SnapshotSaves& saves() { return saves_; }
-  SnapshotOpens& opens() { return opens_; }
-  bool is_idle() const { return saves_.idle() && opens_.idle(); }
+  TransferOwner& opens() { return opens_; }
+  TransferOwner& saves() { return saves_; }
 
  private:
   Attempt save(Operation& operation);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/batches/batch_draft.h"
 #include "control/contexts/context_builder.h"
 #include "control/contexts/context_state.h"
 #include "control/transfers/snapshot_adapters.h"
@@ -55,6 +56,13 @@ void SnapshotOpens::abandon(Operation& operation) {
   if (found != opens_.end() && !found->second->waits) forget(operation);
 }
 
+bool SnapshotOpens::may_free() const {
+  return std::any_of(opens_.begin(), opens_.end(), [](const auto& each) {
+    const Operation* operation = each.second->operation.get();
+    return operation == nullptr || operation->wanted_page_count == 0;
+  });
+}
+
 void SnapshotOpens::forget(Operation& operation) {
   const auto found = opens_.find(operation.age);
   if (found == opens_.end()) return;
@@ -73,7 +81,7 @@ Result<void> SnapshotOpens::submit(Open& open, const Operation& operation, store
   return {};
 }
 
-bool SnapshotOpens::deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& ready) {
+bool SnapshotOpens::deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& woken) {
   const auto job = open_of_job_.find(static_cast<std::uint64_t>(answer.id));
   if (job == open_of_job_.end()) return false;
   on_disk_.give(job->second.tenant, 1);
@@ -104,7 +112,7 @@ bool SnapshotOpens::deliver(store::DiskAnswer& answer, std::vector<Ref<Operation
     opens_.erase(found);
     return true;
   }
-  ready.push_back(open.operation);
+  woken.push_back(open.operation);
   table_.wakeup.notify();
   return true;
 }
@@ -324,7 +332,7 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
   return Step{.end = StepEnd::Done, .note = finish_tail(open, operation)};
 }
 
-void SnapshotOpens::load(Operation& operation, inference::Batch& batch, std::uint32_t count) {
+void SnapshotOpens::load(Operation& operation, BatchDraft& draft, std::uint32_t count) {
   Open& open = open_of(operation);
   Context& context = *operation.context;
   PageCache& cache = resources_.cache;
@@ -341,7 +349,7 @@ void SnapshotOpens::load(Operation& operation, inference::Batch& batch, std::uin
     const PageId page = builder.take_loading();
     std::vector<std::byte>& bytes =
         is_tail ? open.opened.record.tail.front().kv : open.read[each].kv;
-    batch.loads.push_back({.page = page, .bytes = bytes_of(bytes)});
+    draft.add_load(*this, {.page = page, .bytes = bytes_of(bytes)});
     bytes = {};
     ++open.loading_count;
     if (is_tail) break;
@@ -353,7 +361,9 @@ void SnapshotOpens::load(Operation& operation, inference::Batch& batch, std::uin
   builder.keep_loading();
 }
 
-void SnapshotOpens::complete(std::vector<Result<void>> loads, std::vector<Ref<Operation>>& ready) {
+void SnapshotOpens::transferred(const Flight& /*flight*/, TransferOutcomes outcomes,
+                                std::vector<Ref<Operation>>& woken) {
+  const std::vector<LoadOutcome>& loads = outcomes.loads;
   std::size_t next = 0;
   for (const std::uint64_t key : std::exchange(in_batch_, {})) {
     const auto found = opens_.find(key);
@@ -370,7 +380,8 @@ void SnapshotOpens::complete(std::vector<Result<void>> loads, std::vector<Ref<Op
     ContextBuilder builder(*operation->context);
     builder.end_load();
     for (std::size_t each = first; each < next && !open.error; ++each) {
-      if (!loads[each].ok()) open.error = loads[each].error().copy();
+      const Result<void>& outcome = loads[each].outcome;
+      if (!outcome.ok()) open.error = outcome.error().copy();
     }
     if (open.error) {
       builder.lapse_claims();
@@ -379,7 +390,7 @@ void SnapshotOpens::complete(std::vector<Result<void>> loads, std::vector<Ref<Op
     } else {
       open.has_tail = false;
     }
-    ready.push_back(open.operation);
+    woken.push_back(open.operation);
   }
   QUIRE_CHECK(next == loads.size(), "an outcome for each page that was loaded");
 }

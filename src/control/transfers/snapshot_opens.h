@@ -23,6 +23,7 @@
 
 #include "base/server_limits.h"
 #include "control/api/tenant_shares.h"
+#include "control/batches/transfer_owner.h"
 #include "control/contexts/chosen_adapters.h"
 #include "control/contexts/context.h"
 #include "control/contexts/model_resources.h"
@@ -31,7 +32,7 @@
 
 namespace quire::control {
 
-class SnapshotOpens {
+class SnapshotOpens final : public TransferOwner {
  public:
   // The most opens among the jobs that the disk has room for. Each tenant has half of what the
   // others leave (TenantShares), so that one that opens much does not keep another from it.
@@ -56,24 +57,27 @@ class SnapshotOpens {
   // Goes on with the open that `operation` (a ContextOpen) asks for. `may_take` says whether so
   // many pages are free for it, and makes them so.
   template <typename MayTake>
-  Result<Step> step(Operation& operation, inference::Batch& batch, const MayHold& may_hold,
+  Result<Step> step(Operation& operation, BatchDraft& draft, const MayHold& may_hold,
                     MayTake may_take) {
     const Step next = TRY(look(operation, may_hold));
     if (next.end != StepEnd::WantsPages || !TRY(may_take(next.wanted_page_count))) return next;
-    load(operation, batch, next.wanted_page_count);
+    load(operation, draft, next.wanted_page_count);
     return Step{.end = StepEnd::Waits};
   }
   // Operations whose pages came are ready for their next step.
-  void complete(std::vector<Result<void>> loads, std::vector<Ref<Operation>>& ready);
-  // False: the job was not of an open. Otherwise the operation is ready for its next step.
-  bool deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& ready);
+  void transferred(const Flight& flight, TransferOutcomes outcomes,
+                   std::vector<Ref<Operation>>& woken) override;
+  // The operation whose job it was is ready for its next step.
+  bool deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& woken) override;
   // The operation is about to be answered with an error.
   void forget(Operation& operation);
   // The operation's instance ends.
   void abandon(Operation& operation);
 
-  bool idle() const { return opens_.empty(); }
-  std::size_t count() const { return opens_.size(); }
+  bool is_idle() const override { return opens_.empty(); }
+  // Opens end with the disk, unless they wait for pages themselves. Then their pages can be given
+  // up.
+  bool may_free() const override;
 
  private:
   struct Open {
@@ -103,7 +107,7 @@ class SnapshotOpens {
   static void pass(Open& open);
   void commit_loaded(Open& open, Operation& operation, std::size_t count);
   Result<void> read_more(Open& open, const Operation& operation);
-  void load(Operation& operation, inference::Batch& batch, std::uint32_t count);
+  void load(Operation& operation, BatchDraft& draft, std::uint32_t count);
   std::string finish_tail(Open& open, Operation& operation);  // Gives the note.
   Result<void> submit(Open& open, const Operation& operation, store::DiskJob job);
   Open& open_of(Operation& operation);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/batches/batch_draft.h"
 #include "control/contexts/context.h"
 #include "control/contexts/context_state.h"
 #include "control/contexts/tail_page.h"
@@ -135,7 +136,7 @@ bool SnapshotSaves::wants_batch() const {
   });
 }
 
-void SnapshotSaves::place(inference::Batch& batch) {
+bool SnapshotSaves::end_build(BatchDraft& draft) {
   QUIRE_CHECK(in_batch_.empty(), "pages of an earlier batch have not come");
   for (auto& [key, save] : saves_) {
     if (save->waits_for_disk || save->operation.get() == nullptr) continue;
@@ -144,19 +145,22 @@ void SnapshotSaves::place(inference::Batch& batch) {
     save->reading_count = std::min(left, kPagesPerBatch);
     for (std::uint32_t each = 0; each < save->reading_count; ++each) {
       const NodeId node = save->chain[save->missing[save->next + each]];
-      batch.saves.push_back(
-          {.page = resources_.cache.page_of(node), .slots = resources_.cache.visible_slots(node)});
+      draft.add_save(*this, {.page = resources_.cache.page_of(node),
+                             .slots = resources_.cache.visible_slots(node)});
     }
     save->reads_tail = save->has_tail && save->reading_count == left;
     if (save->reads_tail) {
-      batch.saves.push_back({.page = shadow.working().pages().front(),
+      draft.add_save(*this, {.page = shadow.working().pages().front(),
                              .slots = visible_tail_slots(shadow.parts(), 0)});
     }
     if (save->reading_count > 0 || save->reads_tail) in_batch_.push_back(key);
   }
+  return false;
 }
 
-void SnapshotSaves::complete(std::vector<Result<PageBytes>> saves) {
+void SnapshotSaves::transferred(const Flight& /*flight*/, TransferOutcomes outcomes,
+                                std::vector<Ref<Operation>>& /*woken*/) {
+  std::vector<Result<PageBytes>>& saves = outcomes.saves;
   std::size_t next = 0;
   for (const std::uint64_t key : std::exchange(in_batch_, {})) {
     const Iterator found = saves_.find(key);
@@ -197,7 +201,7 @@ Result<void> SnapshotSaves::take_pages_read(Save& save, std::uint64_t key,
                 store::AddPagesJob{.ticket = save.options.ticket, .pages = std::move(records)});
 }
 
-bool SnapshotSaves::deliver(store::DiskAnswer& answer) {
+bool SnapshotSaves::deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& /*woken*/) {
   const auto job = save_of_job_.find(static_cast<std::uint64_t>(answer.id));
   if (job == save_of_job_.end()) return false;
   const Iterator found = saves_.find(job->second);

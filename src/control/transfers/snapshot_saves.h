@@ -17,6 +17,7 @@
 
 #include "base/server_limits.h"
 #include "control/api/tenant_shares.h"
+#include "control/batches/transfer_owner.h"
 #include "control/contexts/context.h"
 #include "control/contexts/model_resources.h"
 #include "control/objects/operation_table.h"
@@ -24,7 +25,7 @@
 
 namespace quire::control {
 
-class SnapshotSaves {
+class SnapshotSaves final : public TransferOwner {
  public:
   // Under way at once, each with one job of the disk at most; shared as the opens of SnapshotOpens.
   static constexpr std::size_t kCountMax = default_of<ServerLimit::SnapshotSaveCountMax>();
@@ -42,14 +43,14 @@ class SnapshotSaves {
   // The operation's instance ends.
   void abandon(const Operation& operation);
 
-  bool wants_batch() const;
+  bool wants_batch() const override;
   // Asks for a few pages of each save that waits for the device.
-  void place(inference::Batch& batch);
-  void complete(std::vector<Result<inference::PageBytes>> saves);
-  // False: the job was not of a save.
-  bool deliver(store::DiskAnswer& answer);
-
-  bool idle() const { return saves_.empty(); }
+  bool end_build(BatchDraft& draft) override;
+  void transferred(const Flight& flight, TransferOutcomes outcomes,
+                   std::vector<Ref<Operation>>& woken) override;
+  bool deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& woken) override;
+  bool is_idle() const override { return saves_.empty(); }
+  bool may_free() const override { return !is_idle(); }  // A save ends with the disk.
 
  private:
   struct Save {

@@ -116,7 +116,7 @@ void TierTransfers::end_read(const std::vector<Moving>& moving, store::DiskAnswe
   }
 }
 
-bool TierTransfers::deliver(store::DiskAnswer& answer) {
+bool TierTransfers::deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& /*woken*/) {
   const auto id = static_cast<std::uint64_t>(answer.id);
   if (const auto write = writes_.extract(id)) {
     end_write(write.mapped(), answer);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/batches/batch_draft.h"
 #include "control/objects/replica.h"
 #include "control/transfers/tier_transfers.h"
 
@@ -60,7 +61,7 @@ void TierTransfers::drop_here(const std::vector<NodeId>& held) {
 }
 
 void TierTransfers::begin_swap_in(Operation& operation, std::vector<NodeId> held,
-                                  inference::Batch& batch) {
+                                  BatchDraft& draft) {
   Context& context = *operation.context;
   PageCache& cache = resources_.cache;
   SwapIn& swap = swaps_.emplace_back();
@@ -78,19 +79,19 @@ void TierTransfers::begin_swap_in(Operation& operation, std::vector<NodeId> held
   QUIRE_CHECK(cache.take(context.swapped()->tail_count(), swap.tail),
               "make_room() made too little");
   context.begin_swap_in();
-  advance(swap, batch);
+  advance(swap, draft);
   if (!is_done(swap)) return;
   // All of it was in the pool still, or what was not is lost: no batch has to do with it.
   SwapIn done = std::move(swaps_.back());
   swaps_.pop_back();
-  std::vector<Ref<Operation>> ready;  // Its operation goes on at once.
-  finish(done, ready);
+  std::vector<Ref<Operation>> woken;  // Its operation goes on at once.
+  finish(done, woken);
 }
 
-bool TierTransfers::continue_swaps(inference::Batch& batch, std::vector<Ref<Operation>>& ready) {
+bool TierTransfers::continue_swaps(BatchDraft& draft, std::vector<Ref<Operation>>& woken) {
   bool has_let_go = false;
-  for (SwapIn& swap : swaps_) has_let_go |= advance(swap, batch);
-  return finish_swaps(ready) || has_let_go;
+  for (SwapIn& swap : swaps_) has_let_go |= advance(swap, draft);
+  return finish_swaps(woken) || has_let_go;
 }
 
 bool TierTransfers::is_done(const SwapIn& swap) {
@@ -98,28 +99,28 @@ bool TierTransfers::is_done(const SwapIn& swap) {
   return swap.loading_count == 0 && !(goes_on && (!swap.pending.empty() || !swap.has_tail));
 }
 
-bool TierTransfers::finish_swaps(std::vector<Ref<Operation>>& ready) {
+bool TierTransfers::finish_swaps(std::vector<Ref<Operation>>& woken) {
   const std::size_t before = swaps_.size();
   for (auto each = swaps_.begin(); each != swaps_.end();) {
     if (!is_done(*each)) {
       ++each;
       continue;
     }
-    finish(*each, ready);
+    finish(*each, woken);
     each = swaps_.erase(each);
   }
   return swaps_.size() < before;
 }
 
 // Loads what is in memory, as far as the batch has room, and asks the disk for the rest.
-bool TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
+bool TierTransfers::advance(SwapIn& swap, BatchDraft& draft) {
   Context* context = swap.context.get();
   if (context == nullptr || swap.error) return false;
   const std::size_t held_before = swap.held.size();
   const auto has_let_go = [&] { return swap.held.size() > held_before; };
   PageCache& cache = resources_.cache;
   PageTiers& tiers = resources_.tiers;
-  if (!swap.has_tail) load_tail(swap, *context, batch);
+  if (!swap.has_tail) load_tail(swap, *context, draft);
   std::vector<NodeId> to_read;
   for (const std::size_t index : std::exchange(swap.pending, {})) {
     const NodeId node = context->swapped()->pages[index].node;
@@ -134,7 +135,7 @@ bool TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
     swap.pending.push_back(index);
     if (residency == Residency::InFlight) continue;
     if (tiers.is_ready(node) && load_room() > 0) {
-      if (begin_load(node, swap.spare.back(), &swap, batch)) {
+      if (begin_load(node, swap.spare.back(), &swap, draft)) {
         loading_.back().index = index;
         ++swap.loading_count;
         swap.spare.pop_back();
@@ -166,12 +167,12 @@ bool TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
   return has_let_go();
 }
 
-void TierTransfers::load_tail(SwapIn& swap, Context& context, inference::Batch& batch) {
+void TierTransfers::load_tail(SwapIn& swap, Context& context, BatchDraft& draft) {
   const std::size_t count = context.swapped()->tail.size();
   if (count > load_room() && !loading_.empty()) return;
   swap.has_tail = true;
   for (std::size_t each = 0; each < count; ++each) {
-    batch.loads.push_back({.page = swap.tail[each], .bytes = context.take_tail_page(each)});
+    draft.add_load(*this, {.page = swap.tail[each], .bytes = context.take_tail_page(each)});
     loading_.push_back({.page = swap.tail[each], .swap = &swap});
     ++swap.loading_count;
   }
@@ -197,7 +198,7 @@ void TierTransfers::end_load(const Load& load, PageBytes bytes, Result<void> out
   if (!outcome.ok() && !swap.error) swap.error = std::move(outcome).take_error();
 }
 
-void TierTransfers::finish(SwapIn& swap, std::vector<Ref<Operation>>& ready) {
+void TierTransfers::finish(SwapIn& swap, std::vector<Ref<Operation>>& woken) {
   PageCache& cache = resources_.cache;
   Context* context = swap.context.get();
   Operation* operation = swap.operation.get();
@@ -216,7 +217,7 @@ void TierTransfers::finish(SwapIn& swap, std::vector<Ref<Operation>>& ready) {
   drop_here(swap.held);
   if (operation == nullptr) return;
   if (swap.error) operation->error = std::move(*swap.error);
-  ready.push_back(swap.operation);
+  woken.push_back(swap.operation);
 }
 
 }  // namespace quire::control

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "control/batches/batch_draft.h"
 
 namespace quire::control {
 namespace {
@@ -33,9 +34,10 @@ bool TierTransfers::keeps(NodeId node) {
 }
 
 // Writes again, because pages that did not fit into the disk's queue may fit now.
-void TierTransfers::begin_build() {
+bool TierTransfers::begin_build(BatchDraft& draft, std::vector<Ref<Operation>>& woken) {
   is_building_ = true;
   if (is_on()) write_out();
+  return continue_swaps(draft, woken);
 }
 
 bool TierTransfers::takes(NodeId node, bool is_done) {
@@ -83,24 +85,39 @@ TierTransfers::Fetch TierTransfers::look(const std::vector<NodeId>& run) {
   return {.end = waits || reads ? FetchEnd::Waits : FetchEnd::Compute};
 }
 
-// False: its bytes are damaged.
-void TierTransfers::load(const std::vector<NodeId>& run, std::uint32_t page_count,
-                         inference::Batch& batch) {
+std::uint32_t TierTransfers::load(const std::vector<NodeId>& run, std::uint32_t page_count,
+                                  BatchDraft& draft) {
   std::vector<PageId> pages;
   QUIRE_CHECK(resources_.cache.take(page_count, pages), "make_room() made too little");
   std::uint32_t loaded = 0;
   // The pages after a damaged one wait until it is computed.
-  while (loaded < page_count && begin_load(run[loaded], pages[loaded], nullptr, batch)) ++loaded;
-  for (; loaded < page_count; ++loaded) resources_.cache.release(pages[loaded]);
+  while (loaded < page_count && begin_load(run[loaded], pages[loaded], nullptr, draft)) ++loaded;
+  for (std::uint32_t left = loaded; left < page_count; ++left) {
+    resources_.cache.release(pages[left]);
+  }
+  return loaded;
 }
 
-void TierTransfers::place_saves(inference::Batch& batch) {
-  QUIRE_CHECK(batch.saves.empty(), "saves of snapshots come after those of tiers");
+bool TierTransfers::end_build(BatchDraft& draft) {
+  const bool has_let_go = drop_landed();
+  keep_some_free();
   for (const Save& save : saving_) {
-    batch.saves.push_back({.page = save.page.page,
+    draft.add_save(*this, {.page = save.page.page,
                            .slots = save.page.slots,
                            .memory = resources_.tiers.take_memory()});
   }
+  is_building_ = false;
+  return has_let_go;
+}
+
+// Saves pages ahead of need, so that a step which takes one page seldom waits for another page to
+// be saved.
+void TierTransfers::keep_some_free() {
+  constexpr std::uint32_t kFreeCountMax = 64;
+  if (!is_on()) return;
+  PageCache& cache = resources_.cache;
+  const std::uint32_t count = std::min(cache.page_count() / 16, kFreeCountMax);
+  if (cache.available_soon() >= count) cache.make_room(count);
 }
 
 bool TierTransfers::drop_landed() {
@@ -110,41 +127,45 @@ bool TierTransfers::drop_landed() {
   return true;
 }
 
-void TierTransfers::complete(std::vector<Result<void>> loads, std::vector<PageBytes> bytes,
-                             std::vector<Result<PageBytes>> saves,
-                             std::vector<Ref<Operation>>& ready) {
-  QUIRE_CHECK(loads.size() == loading_.size() && bytes.size() == loads.size(),
-              "an outcome for each page that was loaded");
-  QUIRE_CHECK(saves.size() == saving_.size(), "an outcome for each page that was saved");
-  PageTiers& tiers = resources_.tiers;
-  for (std::size_t index = 0; index < saves.size(); ++index) {
+void TierTransfers::transferred(const Flight& flight, TransferOutcomes outcomes,
+                                std::vector<Ref<Operation>>& woken) {
+  QUIRE_CHECK(outcomes.loads.size() == loading_.size(), "an outcome for each page that was loaded");
+  measure(flight);
+  end_saves(std::move(outcomes.saves));
+  for (std::size_t index = 0; index < loading_.size(); ++index) {
+    const Load& load = loading_[index];
+    auto& [outcome, bytes] = outcomes.loads[index];
+    if (load.swap != nullptr) {
+      end_load(load, std::move(bytes), std::move(outcome));
+    } else {
+      resources_.tiers.give_bytes(load.node, load.transfer, std::move(bytes), outcome.ok());
+      land(load, outcome.ok());
+    }
+  }
+  loading_.clear();
+  finish_swaps(woken);
+  write_out();
+}
+
+void TierTransfers::end_saves(std::vector<Result<PageBytes>> outcomes) {
+  QUIRE_CHECK(outcomes.size() == saving_.size(), "an outcome for each page that was saved");
+  for (std::size_t index = 0; index < outcomes.size(); ++index) {
     const Save& save = saving_[index];
+    Result<PageBytes>& outcome = outcomes[index];
     if (save.page.node != kNoNode) {
-      tiers.arrive(save.page.node, save.page.transfer, std::move(saves[index]));
+      resources_.tiers.arrive(save.page.node, save.page.transfer, std::move(outcome));
       continue;
     }
     if (save.page.is_held) resources_.cache.release(save.page.page);
     Context* context = save.context.get();
     if (context == nullptr || !context->swapped()) continue;
-    if (saves[index].ok()) {
-      context->give_tail_page(save.page.tail_index, std::move(saves[index]).take());
+    if (outcome.ok()) {
+      context->give_tail_page(save.page.tail_index, std::move(outcome).take());
     } else {
-      context->lose_tail_page(std::move(saves[index]).take_error());
+      context->lose_tail_page(std::move(outcome).take_error());
     }
   }
   saving_.clear();
-  for (std::size_t index = 0; index < loads.size(); ++index) {
-    const Load& load = loading_[index];
-    if (load.swap != nullptr) {
-      end_load(load, std::move(bytes[index]), std::move(loads[index]));
-    } else {
-      tiers.give_bytes(load.node, load.transfer, std::move(bytes[index]), loads[index].ok());
-      land(load, loads[index].ok());
-    }
-  }
-  loading_.clear();
-  finish_swaps(ready);
-  write_out();
 }
 
 // Publishes the page of a node that was brought back, if its bytes are good.
@@ -159,10 +180,13 @@ void TierTransfers::land(const Load& load, bool is_loaded) {
   cache.release(load.page);
 }
 
-void TierTransfers::measure(std::uint32_t row_count, std::uint32_t load_count,
-                            std::uint32_t save_count, std::uint64_t device_ns) {
-  if (load_count == 0 && save_count == 0) costs_.note_compute(row_count, device_ns);
-  if (row_count == 0 && save_count == 0) costs_.note_load(load_count, device_ns);
+// A batch that did nothing else shows what computing costs, or loading.
+void TierTransfers::measure(const Flight& flight) {
+  if (!flight.saves.empty()) return;
+  const std::uint64_t device_ns = flight.step.device_ns;
+  const auto load_count = static_cast<std::uint32_t>(flight.loads.size());
+  if (load_count == 0) costs_.note_compute(flight.row_count(), device_ns);
+  if (flight.row_count() == 0) costs_.note_load(load_count, device_ns);
 }
 
 std::vector<PageId> TierTransfers::held_pages() const {

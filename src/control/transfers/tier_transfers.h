@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "control/batches/transfer_owner.h"
 #include "control/contexts/model_resources.h"
 #include "control/objects/operation_table.h"
 #include "control/objects/store_link.h"
@@ -40,7 +41,7 @@
 
 namespace quire::control {
 
-class TierTransfers final : public EvictionSink {
+class TierTransfers final : public EvictionSink, public TransferOwner {
  public:
   static constexpr std::uint32_t kSavesPerBatch = 64;
   static constexpr std::uint32_t kLoadsPerBatch = 64;
@@ -54,7 +55,10 @@ class TierTransfers final : public EvictionSink {
   bool is_on() const { return resources_.tiers.is_on(); }
 
   // --- While a batch is built ---
-  void begin_build();
+  bool wants_batch() const override { return !swaps_.empty(); }
+  // Swaps that have begun go on: their operations have their pages already, and other operations
+  // may wait for the same pages.
+  bool begin_build(BatchDraft& draft, std::vector<Ref<Operation>>& woken) override;
   bool takes(NodeId node, bool is_done) override;
   // A context was suspended: its pages that are not held now are worth keeping.
   void keep_cold(const Context& context);
@@ -76,8 +80,9 @@ class TierTransfers final : public EvictionSink {
     const auto count = static_cast<std::uint32_t>(loading_.size());
     return count < kLoadsPerBatch ? kLoadsPerBatch - count : 0;
   }
-  // Loads the first pages of the run. Requires: so many are ready, and can be taken.
-  void load(const std::vector<NodeId>& run, std::uint32_t page_count, inference::Batch& batch);
+  // Loads the first pages of the run, and returns how many: the bytes of one may be damaged.
+  // Requires: so many are ready, and can be taken.
+  std::uint32_t load(const std::vector<NodeId>& run, std::uint32_t page_count, BatchDraft& draft);
 
   // The pages that the operation's context, which is swapped, needs.
   Result<Fetch> look_swapped(const Operation& operation);
@@ -88,34 +93,26 @@ class TierTransfers final : public EvictionSink {
   // Takes the pages of the pool and begins to load; the context is in flight until it is back, or
   // its operation has an error. Requires: look_swapped() said how many pages, and they can be
   // taken.
-  void begin_swap_in(Operation& operation, std::vector<NodeId> held, inference::Batch& batch);
-  // Goes on with those that have begun. Operations whose context is back are ready. True: pages
-  // were let go of, which are free for the next batch.
-  bool continue_swaps(inference::Batch& batch, std::vector<Ref<Operation>>& ready);
-  bool is_swapping() const { return !swaps_.empty(); }
-
-  void place_saves(inference::Batch& batch);
-  // True if there were any.
-  bool drop_landed();
-  void end_build() { is_building_ = false; }
-
-  // --- When it is done ---
+  void begin_swap_in(Operation& operation, std::vector<NodeId> held, BatchDraft& draft);
+  // Every operation that waited for landed pages has had its turn; those that are left go cold.
+  bool end_build(BatchDraft& draft) override;
+  void drop_kept() override { drop_landed(); }
   std::uint32_t save_count() const { return static_cast<std::uint32_t>(saving_.size()); }
-  // In the order of the batch. Operations whose context is back are ready for their next step.
-  void complete(std::vector<Result<void>> loads, std::vector<PageBytes> bytes,
-                std::vector<Result<PageBytes>> saves, std::vector<Ref<Operation>>& ready);
-  void measure(std::uint32_t row_count, std::uint32_t load_count, std::uint32_t save_count,
-               std::uint64_t device_ns);
-  // False: the job was not of a tier.
-  bool deliver(store::DiskAnswer& answer);
+
+  // --- After it ---
+  // Operations whose context is back are ready for their next step.
+  void transferred(const Flight& flight, TransferOutcomes outcomes,
+                   std::vector<Ref<Operation>>& woken) override;
+  bool deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& woken) override;
+  bool is_idle() const override { return reads_.empty() && swaps_.empty(); }
+  // A page that is written to a tier makes room there for one that must be kept.
+  bool may_free() const override { return !is_idle() || !writes_.empty(); }
 
   // Reads what a suspended context will want, as far as there is room.
   void prefetch(const Context& context);
 
   const CostModel& costs() const { return costs_; }
   std::uint64_t lost_count() const { return lost_count_; }  // Worth keeping, and evicted unkept.
-  bool is_busy() const { return !reads_.empty() || is_swapping(); }
-  bool writes() const { return !writes_.empty(); }
   // Working pages, and holds on committed ones, that are this one's.
   std::vector<PageId> held_pages() const;
 
@@ -151,17 +148,22 @@ class TierTransfers final : public EvictionSink {
 
   bool may_read() const { return reads_.size() < kReadJobCountMax; }
   bool keeps(NodeId node);
-  bool begin_load(NodeId node, PageId page, SwapIn* swap, inference::Batch& batch);
+  bool begin_load(NodeId node, PageId page, SwapIn* swap, BatchDraft& draft);
   // Asks the disk for those of `nodes` that only it has. False: nothing is on its way.
   bool read(const std::vector<NodeId>& nodes);
   void write_out();
+  void keep_some_free();
+  bool drop_landed();  // True: there were some.
+  void measure(const Flight& flight);
+  void end_saves(std::vector<Result<PageBytes>> outcomes);
   void land(const Load& load, bool is_loaded);
-  bool advance(SwapIn& swap, inference::Batch& batch);  // True: let pages go.
-  void load_tail(SwapIn& swap, Context& context, inference::Batch& batch);
+  bool continue_swaps(BatchDraft& draft, std::vector<Ref<Operation>>& woken);
+  bool advance(SwapIn& swap, BatchDraft& draft);  // True: let pages go.
+  void load_tail(SwapIn& swap, Context& context, BatchDraft& draft);
   void end_load(const Load& load, PageBytes bytes, Result<void> outcome);
-  bool finish_swaps(std::vector<Ref<Operation>>& ready);  // True: there were some.
+  bool finish_swaps(std::vector<Ref<Operation>>& woken);  // True: there were some.
   static bool is_done(const SwapIn& swap);
-  void finish(SwapIn& swap, std::vector<Ref<Operation>>& ready);
+  void finish(SwapIn& swap, std::vector<Ref<Operation>>& woken);
   Result<PageTiers::ReadBytes> check(NodeId node, Result<store::CachedPage> read) const;
   void end_write(const std::vector<Moving>& pages, store::DiskAnswer& answer);
   void end_read(const std::vector<Moving>& pages, store::DiskAnswer& answer);
