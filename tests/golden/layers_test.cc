@@ -123,26 +123,43 @@ class SeededWeights {
   std::vector<WeightSource::Entry> entries_;
 };
 
-// Odd layers have other heads, another head size, another width and a window.
-std::unique_ptr<ModelFiles> mixed_heads() {
-  ModelSpec spec;
-  spec.name = "mixed_heads";
-  spec.architecture = "llama";
+std::unique_ptr<ModelFiles> seeded_model(ModelSpec spec) {
   spec.vocabulary_size = 96;
   spec.context_length = 512;
   spec.embedding_width = 64;
   spec.rms_epsilon = 1e-5f;
   spec.ropes.resize(1);
+  EXPECT_TRUE(spec.validate().ok());
+  WeightSource weights = SeededWeights(spec).source();
+  return std::make_unique<ModelFiles>(spec.name, spec, std::move(weights), nullptr,
+                                      inference::TokenizerTexts{});
+}
+
+// Norms lie after each part, and queries and keys are normed over their whole width.
+std::unique_ptr<ModelFiles> seeded_olmo2() {
+  ModelSpec spec;
+  spec.name = "seeded_olmo2";
+  spec.architecture = "olmo2";
+  spec.layers.assign(3, {AttentionSpec{.head_count = 4,
+                                       .kv_head_count = 2,
+                                       .head_dim = 16,
+                                       .qk_norm = inference::QkNorm::WholeWidth},
+                         DenseSpec{.width = 96}, inference::NormPlace::After});
+  return seeded_model(std::move(spec));
+}
+
+// Odd layers have other heads, another head size, another width and a window.
+std::unique_ptr<ModelFiles> mixed_heads() {
+  ModelSpec spec;
+  spec.name = "mixed_heads";
+  spec.architecture = "llama";
   const LayerSpec even{AttentionSpec{.head_count = 4, .kv_head_count = 2, .head_dim = 16},
                        DenseSpec{.width = 96}};
   const LayerSpec odd{
       AttentionSpec{.head_count = 2, .kv_head_count = 1, .head_dim = 32, .sliding_window = 20},
       DenseSpec{.width = 160}};
   spec.layers = {even, odd, even, odd};
-  EXPECT_TRUE(spec.validate().ok());
-  WeightSource weights = SeededWeights(spec).source();
-  return std::make_unique<ModelFiles>("mixed_heads", spec, std::move(weights), nullptr,
-                                      inference::TokenizerTexts{});
+  return seeded_model(std::move(spec));
 }
 
 // ---- what they give ----
@@ -257,19 +274,26 @@ TEST(Layers, OfSmolLm3DoNotAllTurnTheirHeads) {
   expect_logits(*files, "tiny_llama", "no_rope");
 }
 
-TEST(Layers, OtherHeadsInSomeLayersGiveTheLogitsOfTheReference) {
+void expect_seeded_logits(const ModelFiles& files, const char* wanted_name) {
   const NpzArrays arrays = read_npz(golden_path("layers.npz")).take();
   const auto ids = arrays.at("heads_ids").values<std::int32_t>().value();
-  const auto wanted = arrays.at("heads").values<float>().value();
-  const auto files = mixed_heads();
-  const auto device = Device::open(*files, exact_options());
+  const auto wanted = arrays.at(wanted_name).values<float>().value();
+  const auto device = Device::open(files, exact_options());
   ASSERT_NE(device, nullptr);
   const Logits logits = in_chunks(*device, ids, 64);
   const std::size_t width = wanted.size() / ids.size();
   for (std::uint32_t row = 0; row < ids.size(); ++row) {
     expect_near(logits, row, std::span(wanted).subspan(row * width, width));
   }
-  expect_same_bits(*files, ids);
+  expect_same_bits(files, ids);
+}
+
+TEST(Layers, OtherHeadsInSomeLayersGiveTheLogitsOfTheReference) {
+  expect_seeded_logits(*mixed_heads(), "heads");
+}
+
+TEST(Layers, NormsAfterEachPartGiveTheLogitsOfTheReference) {
+  expect_seeded_logits(*seeded_olmo2(), "norms_after");
 }
 
 TEST(Layers, OfAnotherWindowAreAnotherModel) {

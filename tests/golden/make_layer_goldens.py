@@ -4,6 +4,7 @@
 windows: tiny_qwen3 with a window of 24 on its odd layers. Without it this file's arithmetic must give the logits of
 transformers (expected.npz), which main() checks.
 no_rope: tiny_llama without its RoPE scaling, as a SmolLM3 whose odd layers do not turn their heads.
+norms_after: a model of seeded numbers as OLMo 2, with norms after each part and of the whole width of queries and keys.
 heads: a model of seeded numbers, whose odd layers have other heads, another head size, another width and a window.
 """
 import json
@@ -16,6 +17,7 @@ HERE = pathlib.Path(__file__).parent
 HEADS = {"width": 64, "vocabulary": 96, "epsilon": 1e-5, "theta": 10000.0, "ids": [(7 * i + 3) % 96 for i in range(48)]}
 HEADS_LAYERS = [{"heads": 4, "kv_heads": 2, "size": 16, "window": 0, "feed": 96},
                 {"heads": 2, "kv_heads": 1, "size": 32, "window": 20, "feed": 160}] * 2
+AFTER_LAYERS = [{"heads": 4, "kv_heads": 2, "size": 16, "window": 0, "feed": 96, "norms_whole": True}] * 3
 WINDOW = 24
 ROWS = list(range(4, 64, 5))
 
@@ -34,8 +36,12 @@ def turned(x, theta):
 
 def attention(x, weights, layer, model):
     count, size = len(x), layer["size"]
-    q, k, v = (np.reshape(x @ weights[name].T, (count, -1, size)) for name in ("q", "k", "v"))
-    if "q_norm" in weights:
+    q, k, v = (x @ weights[name].T for name in ("q", "k", "v"))
+    is_whole = layer.get("norms_whole", False)
+    if is_whole:
+        q, k = rms(q, weights["q_norm"], model["epsilon"]), rms(k, weights["k_norm"], model["epsilon"])
+    q, k, v = (np.reshape(each, (count, -1, size)) for each in (q, k, v))
+    if "q_norm" in weights and not is_whole:
         q, k = rms(q, weights["q_norm"], model["epsilon"]), rms(k, weights["k_norm"], model["epsilon"])
     if layer.get("turns", True):
         q, k = turned(q, model["theta"]), turned(k, model["theta"])
@@ -50,10 +56,12 @@ def attention(x, weights, layer, model):
 def logits(model, layers, weights):
     x = weights["embedding"][model["ids"]]
     for layer, own in zip(layers, weights["layers"]):
-        x = x + attention(rms(x, own["attention_norm"], model["epsilon"]), own, layer, model)
-        normed = rms(x, own["feed_norm"], model["epsilon"])
-        gate = normed @ own["gate"].T
-        x = x + (gate / (1 + np.exp(-gate)) * (normed @ own["up"].T)) @ own["down"].T
+        def normed(name, x):
+            return rms(x, own[name], model["epsilon"]) if name in own else x
+        x = x + normed("attention_post_norm", attention(normed("attention_norm", x), own, layer, model))
+        into = normed("feed_norm", x)
+        gate = into @ own["gate"].T
+        x = x + normed("feed_post_norm", (gate / (1 + np.exp(-gate)) * (into @ own["up"].T)) @ own["down"].T)
     return rms(x, weights["norm"], model["epsilon"]) @ weights["output"].T
 
 
@@ -67,18 +75,22 @@ def seeded(state, shape, is_norm=False):
     return 1 + values / 4 if is_norm else values / 4
 
 
-def heads_weights():
+def seeded_weights(layers, is_after=False):
+    """`is_after`: with norms after each part, and of the whole width of queries and keys."""
     state, width = [1], HEADS["width"]
     weights = {"embedding": seeded(state, (HEADS["vocabulary"], width)), "output": seeded(state, (HEADS["vocabulary"], width)),
                "norm": seeded(state, (width,), True), "layers": []}
-    for layer in HEADS_LAYERS:
+    for layer in layers:
         q, kv, feed = layer["heads"] * layer["size"], layer["kv_heads"] * layer["size"], layer["feed"]
-        own = {"attention_norm": seeded(state, (width,), True)}
+        own = {} if is_after else {"attention_norm": seeded(state, (width,), True)}
         own |= {name: seeded(state, shape) for name, shape in (("q", (q, width)), ("k", (kv, width)), ("v", (kv, width)),
                                                                ("o", (width, q)))}
-        own |= {"feed_norm": seeded(state, (width,), True)}
+        norms = {"q_norm": q, "k_norm": kv, "attention_post_norm": width} if is_after else {"feed_norm": width}
+        own |= {name: seeded(state, (size,), True) for name, size in norms.items()}
         own |= {name: seeded(state, shape) for name, shape in (("gate", (feed, width)), ("up", (feed, width)),
                                                                ("down", (width, feed)))}
+        if is_after:
+            own["feed_post_norm"] = seeded(state, (width,), True)
         weights["layers"].append(own)
     return weights
 
@@ -120,7 +132,8 @@ def main():
     no_rope = logits({**llama, "theta": 10000.0}, llama_layers, llama_weights)
     np.savez_compressed(HERE / "layers.npz", windows=logits(model, layers, weights)[ROWS].astype(np.float32),
                         no_rope=no_rope[ROWS].astype(np.float32), rows=np.array(ROWS, np.int32),
-                        heads=logits(HEADS, HEADS_LAYERS, heads_weights()).astype(np.float32),
+                        heads=logits(HEADS, HEADS_LAYERS, seeded_weights(HEADS_LAYERS)).astype(np.float32),
+                        norms_after=logits(HEADS, AFTER_LAYERS, seeded_weights(AFTER_LAYERS, True)).astype(np.float32),
                         heads_ids=np.array(HEADS["ids"], np.int32))
     print(f"without windows {error:.1e} from transformers")
 

@@ -79,7 +79,7 @@ class Fetches(harness.HubTest):
 
     def test_what_this_build_cannot_run_is_refused_before_its_weights_come(self):
         self.hub.add("user/gemma", {SMALL: self.files[SMALL]}, architecture="gemma3")
-        self.assert_says(self.refused("hf:user/gemma"), 'architecture "gemma3"', "llama, qwen2 and qwen3")
+        self.assert_says(self.refused("hf:user/gemma"), 'architecture "gemma3"', "llama, qwen2, qwen3, olmo2 and smollm3")
         # The hub may have read the part for pictures that lies beside the model.
         self.hub.add("user/seeing", {SMALL: self.files[SMALL], "mmproj-F16.gguf": b"GGUF"}, architecture="clip")
         self.add("hf:user/seeing", "--name", "seeing")
@@ -98,7 +98,7 @@ class Fetches(harness.HubTest):
         self.hub.faults.cut_at, self.hub.faults.pause = 3 << 20, threading.Event()
         self.addCleanup(self.hub.faults.pause.set)
         self.hub.add("user/mamba", {LARGE: self.files[LARGE].replace(b"qwen2", b"mamba") + rest})
-        self.assert_says(self.refused("hf:user/mamba"), LARGE, 'general.architecture is "mamba"', "llama, qwen2 and qwen3")
+        self.assert_says(self.refused("hf:user/mamba"), LARGE, 'general.architecture is "mamba"', "llama, qwen2, qwen3, olmo2 and smollm3")
         self.hub.add("user/tiny", {UNREAD: self.files[UNREAD] + rest})
         self.assert_says(self.refused("hf:user/tiny"), UNREAD, "IQ2_XXS", "Q4_K")
         self.hub.add("user/part", {SHARDS[0]: self.files[SHARDS[0]].replace(b"qwen2", b"mamba") + rest,
@@ -120,7 +120,7 @@ class Fetches(harness.HubTest):
         self.assert_says(self.refused("hf:user/plain"), "no tokenizer.json", "it has tokenizer.model")
         for number, (config, *parts) in enumerate([
                 (b'{"architectures": ["Qwen2ForRewardModel"], "model_type": "qwen2"}', "Qwen2ForRewardModel", "Qwen2ForCausalLM"),
-                (b'{"architectures": ["XForCausalLM"], "model_type": "x"}', 'model_type is "x"', "qwen3 are supported"),
+                (b'{"architectures": ["XForCausalLM"], "model_type": "x"}', 'model_type is "x"', "smollm3 are supported"),
                 (b'{"architectures": ["LlamaForCausalLM"]}', "model_type"), (b"[]", "not a JSON object"),
                 (files["config.json"].replace(b"{", b'{"quantization_config": {"quant_method": "awq"},', 1), "awq", "GGUF")]):
             self.hub.add(f"user/m{number}", {**files, "config.json": config})

@@ -5,9 +5,9 @@
 namespace quire::inference {
 namespace {
 
-constexpr const Architecture* kArchitectures[] = {&kLlama, &kQwen2, &kQwen3, &kSmolLm3};
+constexpr const Architecture* kArchitectures[] = {&kLlama, &kQwen2, &kQwen3, &kOlmo2, &kSmolLm3};
 constexpr const ConfigType* kConfigTypes[] = {&kLlamaConfig, &kMistralConfig, &kQwen2Config,
-                                              &kQwen3Config, &kSmolLm3Config};
+                                              &kQwen3Config, &kOlmo2Config,   &kSmolLm3Config};
 
 // "a, b and c"
 template <typename T>

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "inference/weights/gguf_file.h"
 #include "inference/weights/model_spec.h"
 #include "inference/weights/strict_json.h"
 
@@ -23,9 +24,9 @@ struct Architecture {
   bool has_interleaved_rows = false;
   // Tensors that each model of it has, and models of other families may have.
   bool has_qkv_bias = false;
-  bool has_qk_norm = false;
-  // Sets what GGUF files of it mean beyond the common keys. Null: they mean no more.
-  void (*complete)(ModelSpec& spec) = nullptr;
+  QkNorm qk_norm = QkNorm::None;
+  // Reads what GGUF files of it mean beyond the common keys. Null: they mean no more.
+  Result<void> (*complete)(const GgufMetadata& metadata, ModelSpec& spec) = nullptr;
 };
 
 // A config.json, and what lies beside it.
@@ -46,7 +47,7 @@ std::span<const Architecture* const> architectures();
 const Architecture* find_architecture(std::string_view name);  // Null: it is not supported.
 std::span<const ConfigType* const> config_types();
 const ConfigType* find_config_type(std::string_view model_type);  // Null: it is not supported.
-// "llama, qwen2 and qwen3"
+// As texts: "llama, qwen2 and qwen3".
 std::string architecture_names();
 std::string config_type_names();
 std::string config_class_names();
@@ -60,6 +61,8 @@ extern const Architecture kQwen2;
 extern const ConfigType kQwen2Config;
 extern const Architecture kQwen3;
 extern const ConfigType kQwen3Config;
+extern const Architecture kOlmo2;
+extern const ConfigType kOlmo2Config;
 extern const Architecture kSmolLm3;
 extern const ConfigType kSmolLm3Config;
 

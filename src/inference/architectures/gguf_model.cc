@@ -325,7 +325,7 @@ Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
   TRY(refuse_unsupported(file, prefix));
   TRY(read_shape(file, prefix, spec));
   const Architecture* architecture = find_architecture(spec.architecture);
-  if (architecture->complete != nullptr) architecture->complete(spec);
+  if (architecture->complete != nullptr) TRY(architecture->complete(metadata, spec));
   TRY(check(file, spec));  // Before anything is sized by it.
   spec.ropes = {TRY(read_rope(file, prefix, spec.layers.front().attention()->head_dim))};
   TRY(read_special_tokens(metadata, spec));

@@ -521,8 +521,8 @@ TEST_F(HostileGguf, ReadsEveryTypeOfMetadata) {
 }
 
 TEST(GgufModel, EachFourthLayerOfSmolLm3DoesNotTurnItsHeads) {
-  const auto model = open_bytes(
-      test::tiny_gguf_builder("tiny_llama", NumberFormat::F32, "smollm3").build());
+  const auto model =
+      open_bytes(test::tiny_gguf_builder("tiny_llama", NumberFormat::F32, "smollm3").build());
   ASSERT_TRUE(model.ok()) << model.error().message();
   const ModelSpec& spec = model.value()->spec();
   ASSERT_EQ(spec.layer_count(), 4u);

@@ -319,5 +319,29 @@ TEST(ModelConfig, RefusesNumbersBeyondReason) {
                  "\"vocab_size\" is missing");
 }
 
+TEST(ModelConfig, ReadsTheNormsOfOlmo2AndTheRopeOfSmolLm3) {
+  const auto olmo2 = parse(llama_with({{"model_type", "olmo2"}}));
+  ASSERT_TRUE(olmo2.ok()) << olmo2.error().message();
+  for (const LayerSpec& layer : olmo2.value().layers) {
+    EXPECT_EQ(layer.norms, NormPlace::After);
+    EXPECT_EQ(layer.attention()->qk_norm, QkNorm::WholeWidth);
+  }
+  const auto turned = [](const json& members) {
+    const auto spec = parse(llama_with(members));
+    std::vector<bool> each;
+    for (const LayerSpec& layer : spec.value().layers) {
+      each.push_back(layer.attention()->rope.has_value());
+    }
+    return each;
+  };
+  EXPECT_EQ(turned({{"model_type", "smollm3"}}), (std::vector<bool>{true, true, true, false}));
+  EXPECT_EQ(turned({{"model_type", "smollm3"}, {"no_rope_layers", {0, 1, 1, 0, 1}}}),
+            (std::vector<bool>{false, true, true, false}));
+  expect_refused(llama_with({{"model_type", "smollm3"}, {"no_rope_layers", {1, 1}}}),
+                 ErrorCode::Corrupted, "no_rope_layers");
+  expect_refused(llama_with({{"model_type", "smollm3"}, {"no_rope_layer_interval", 0}}),
+                 ErrorCode::NotSupported, "no_rope_layer_interval");
+}
+
 }  // namespace
 }  // namespace quire::inference

@@ -18,7 +18,7 @@ Result<void> read_qwen3(const ConfigFile& file, ModelSpec& spec) {
 
 }  // namespace
 
-const Architecture kQwen3{.name = "qwen3", .has_qk_norm = true};
+const Architecture kQwen3{.name = "qwen3", .qk_norm = QkNorm::EachHead};
 const ConfigType kQwen3Config{"qwen3", "Qwen3ForCausalLM", &kQwen3, read_qwen3};
 
 }  // namespace quire::inference

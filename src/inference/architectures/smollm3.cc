@@ -1,16 +1,13 @@
-// SmolLM3: Llama, some of whose layers do not turn their heads (NoPE).
+// SmolLM3: Llama, some of whose layers do not turn their heads (NoPE): each fourth, or by a list.
 #include "inference/architectures/architecture.h"
 #include "inference/architectures/config_members.h"
 
 namespace quire::inference {
 namespace {
 
-constexpr std::uint32_t kInterval = 4;  // Each fourth layer, where the file does not say.
-
-void leave_out_rope(std::uint32_t interval, ModelSpec& spec) {
-  for (std::uint32_t layer = interval - 1; layer < spec.layer_count(); layer += interval) {
-    spec.layers[layer].attention()->rope.reset();
-  }
+Result<void> complete_smollm3(const GgufMetadata&, ModelSpec& spec) {
+  for (std::size_t i = 3; i < spec.layers.size(); i += 4) spec.layers[i].attention()->rope.reset();
+  return {};
 }
 
 // no_rope_layers has 1 for layers with RoPE.
@@ -20,25 +17,24 @@ Result<void> read_smollm3(const ConfigFile& file, ModelSpec& spec) {
   TRY(read_switches(config, spec));
   if (!config.has("tie_word_embeddings")) spec.tied_embeddings = true;
   TRY(read_attention_bias(config, spec));
+  const bool has_windows = TRY(config.find_bool("use_sliding_window")).value_or(false);
+  if (has_windows && !config.has("layer_types"))
+    return not_supported(config, "use_sliding_window wants layer_types");
   TRY(read_qwen_windows(config, spec));
+  const auto interval = TRY(config.find_u32("no_rope_layer_interval")).value_or(4);
+  if (interval == 0) return not_supported(config, "no_rope_layer_interval is 0");
   const auto turns = TRY(find_numbers(config, "no_rope_layers", spec.layer_count()));
-  if (!turns) {
-    const auto interval = TRY(config.find_u32("no_rope_layer_interval")).value_or(kInterval);
-    if (interval == 0) return not_supported(config, "no_rope_layer_interval is 0");
-    leave_out_rope(interval, spec);
-    return {};
-  }
-  for (std::uint32_t layer = 0; layer < spec.layer_count(); ++layer) {
-    if ((*turns)[layer] == 0) spec.layers[layer].attention()->rope.reset();
+  for (std::uint32_t i = 0; i < spec.layer_count(); ++i) {
+    const bool is_turned = turns ? (*turns)[i] != 0 : (i + 1) % interval != 0;
+    if (!is_turned) spec.layers[i].attention()->rope.reset();
   }
   return {};
 }
 
 }  // namespace
 
-const Architecture kSmolLm3{.name = "smollm3",
-                            .has_interleaved_rows = true,
-                            .complete = [](ModelSpec& spec) { leave_out_rope(kInterval, spec); }};
+const Architecture kSmolLm3{
+    .name = "smollm3", .has_interleaved_rows = true, .complete = complete_smollm3};
 const ConfigType kSmolLm3Config{"smollm3", "SmolLM3ForCausalLM", &kSmolLm3, read_smollm3};
 
 }  // namespace quire::inference

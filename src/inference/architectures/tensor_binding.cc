@@ -68,11 +68,12 @@ void set_switches(const std::vector<StoredTensor>& tensors, TensorNaming naming,
   QUIRE_CHECK(architecture != nullptr, "the spec was read by its architecture");
   // If every model of an architecture has certain tensors, bind_tensors() must report those that
   // are not there.
-  const bool has_qk_norm = architecture->has_qk_norm || has(TensorRole::AttentionQNorm);
+  QkNorm qk_norm = architecture->qk_norm;
+  if (qk_norm == QkNorm::None && has(TensorRole::AttentionQNorm)) qk_norm = QkNorm::EachHead;
   for (LayerSpec& layer : spec.layers) {
     AttentionSpec* attention = layer.attention();
     if (attention == nullptr) continue;
-    attention->qk_norm = has_qk_norm ? QkNorm::EachHead : QkNorm::None;
+    attention->qk_norm = qk_norm;
     attention->has_qkv_bias = architecture->has_qkv_bias || has(TensorRole::AttentionQBias);
     attention->has_output_bias = has(TensorRole::AttentionOutputBias);
   }

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "inference/architectures/architecture.h"
 #include "inference/architectures/gguf_model.h"
 #include "inference/model_store/fit_check.h"
 #include "inference/model_store/known_models.h"
@@ -24,8 +25,8 @@ Result<void> check_architecture(const HubRevision& revision, const ChosenModel& 
                         revision.architecture != "clip";
   if (!is_known || supports_gguf_architecture(revision.architecture)) return {};
   return Error(ErrorCode::NotSupported, reference.repository + " has the architecture " +
-                                            in_quotes(revision.architecture) +
-                                            "; llama, qwen2 and qwen3 are supported");
+                                            in_quotes(revision.architecture) + "; " +
+                                            architecture_names() + " are supported");
 }
 
 // The files under the names that they have in a model's folder; the path of the model.

@@ -66,6 +66,10 @@ std::size_t Operand::offset_of(NumberFormat format) const {
 
 Activations normed_rows(const Forward& forward, const Operand& operand, const LowRankInput& input,
                         const std::vector<float>& norm) {
+  if (norm.empty()) {
+    const RowBuffer& x = forward.scratch.x;
+    return rows_of(forward, operand, input, {x[input.row_first], x.stride});
+  }
   const bool has_adapters = !forward.plan.adapters.empty();
   const RowBuffer kept = normed_of(forward, input.row_count);
   float* temporary = forward.scratch.own_row(forward.worker.index());
@@ -174,9 +178,20 @@ void multiply_tile(const Forward& forward, const Activations& activations, const
 }
 
 void multiply_and_add(const Forward& forward, const Activations& activations,
-                      const PackedMatrix& matrix, const std::vector<float>* bias) {
+                      const PackedMatrix& matrix, const std::vector<float>* bias,
+                      const std::vector<float>& norm) {
   const RowBuffer& projected = forward.scratch.projected;
-  multiply(forward, activations, {&matrix, bias, projected},
+  const MatrixOut part{&matrix, bias, projected};
+  if (!norm.empty()) {
+    const std::uint32_t width = forward.spec.embedding_width;
+    return multiply_all(forward, activations, std::span(&part, 1), [&](std::uint32_t row) {
+      forward.kernels.rms_norm(projected[row], norm.data(), forward.spec.rms_epsilon, width,
+                               projected[row]);
+      forward.kernels.add(projected[row], width,
+                          forward.scratch.x[activations.input.row_first + row]);
+    });
+  }
+  multiply(forward, activations, part,
            [&](std::uint32_t row, std::uint32_t begin, std::uint32_t end) {
              forward.kernels.add(projected[row] + begin, end - begin,
                                  forward.scratch.x[activations.input.row_first + row] + begin);

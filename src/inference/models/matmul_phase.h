@@ -53,7 +53,8 @@ struct Activations {
   LowRankInput input;  // Which rows of the plan they are, and the projections that take them.
 };
 
-// Rows [row_first, row_first + row_count) of the residual stream under an RMS norm.
+// Rows [row_first, row_first + row_count) of the residual stream under an RMS norm; as they are if
+// `norm` is empty.
 Activations normed_rows(const Forward& forward, const Operand& operand, const LowRankInput& input,
                         const std::vector<float>& norm);
 // Rows of a buffer whose row 0 is row input.row_first of the plan.
@@ -160,8 +161,9 @@ void multiply_all(const Forward& forward, const Activations& activations,
   for_each_row(forward, row_count, then);
 }
 
-// x += matrix times rows.
+// x += norm(matrix times rows); without a norm if that is empty.
 void multiply_and_add(const Forward& forward, const Activations& activations,
-                      const PackedMatrix& matrix, const std::vector<float>* bias);
+                      const PackedMatrix& matrix, const std::vector<float>* bias,
+                      const std::vector<float>& norm);
 
 }  // namespace quire::inference

@@ -22,7 +22,7 @@ struct RopeSpec {
 };
 
 // Norms of queries and keys, before RoPE.
-enum class QkNorm : std::uint8_t { None, EachHead };
+enum class QkNorm : std::uint8_t { None, EachHead, WholeWidth };
 
 // softmax(scale * Q K^T) V, over the keys that a row sees.
 struct AttentionSpec {
@@ -48,10 +48,14 @@ struct DenseSpec {
   friend bool operator==(const DenseSpec&, const DenseSpec&) = default;
 };
 
-// x += mixer(norm(x)); x += feed_forward(norm(x)).
+// The place of a layer's two RMS norms: x += part(norm(x)), or x += norm(part(x)).
+enum class NormPlace : std::uint8_t { Before, After };
+
+// x += mixer(x); x += feed_forward(x), with norms.
 struct LayerSpec {
   std::variant<AttentionSpec> mixer;
   std::variant<DenseSpec> feed_forward;
+  NormPlace norms = NormPlace::Before;
 
   // Null: the layer has another kind.
   const AttentionSpec* attention() const { return std::get_if<AttentionSpec>(&mixer); }

@@ -21,6 +21,13 @@ Shape norm(const ModelSpec& spec, const LayerSpec&) {
   return TensorShape{1, spec.embedding_width};
 }
 
+Shape norm_before(const ModelSpec& spec, const LayerSpec& layer) {
+  return when(layer.norms == NormPlace::Before, {1, spec.embedding_width});
+}
+Shape norm_after(const ModelSpec& spec, const LayerSpec& layer) {
+  return when(layer.norms == NormPlace::After, {1, spec.embedding_width});
+}
+
 // ---- of attention ----
 
 Shape query(const ModelSpec& spec, const LayerSpec& layer) {
@@ -53,10 +60,19 @@ Shape attention_output_bias(const ModelSpec& spec, const LayerSpec& layer) {
   if (attention == nullptr) return std::nullopt;
   return when(attention->has_output_bias, {1, spec.embedding_width});
 }
-Shape head_norm(const ModelSpec&, const LayerSpec& layer) {
+Shape norm_of(QkNorm kind, std::uint32_t head_dim, std::uint32_t width) {
+  if (kind == QkNorm::None) return std::nullopt;
+  return TensorShape{1, kind == QkNorm::EachHead ? head_dim : width};
+}
+Shape query_norm(const ModelSpec&, const LayerSpec& layer) {
   const AttentionSpec* attention = layer.attention();
   if (attention == nullptr) return std::nullopt;
-  return when(attention->qk_norm == QkNorm::EachHead, {1, attention->head_dim});
+  return norm_of(attention->qk_norm, attention->head_dim, attention->query_width());
+}
+Shape key_norm(const ModelSpec&, const LayerSpec& layer) {
+  const AttentionSpec* attention = layer.attention();
+  if (attention == nullptr) return std::nullopt;
+  return norm_of(attention->qk_norm, attention->head_dim, attention->kv_width());
 }
 
 // ---- of a dense feed-forward part ----
@@ -85,7 +101,7 @@ constexpr TensorRow kRows[kTensorRoleCount] = {
     {OutputNorm, "output_norm", "output_norm.weight", "model.norm.weight", kModel, kVector, false,
      norm},
     {AttentionNorm, "attention_norm", "attn_norm.weight", "input_layernorm.weight", kLayer, kVector,
-     false, norm},
+     false, norm_before},
     {AttentionQ, "attention_q", "attn_q.weight", "self_attn.q_proj.weight", kLayer, kMatrix, true,
      query},
     {AttentionK, "attention_k", "attn_k.weight", "self_attn.k_proj.weight", kLayer, kMatrix, true,
@@ -103,17 +119,21 @@ constexpr TensorRow kRows[kTensorRoleCount] = {
     {AttentionOutputBias, "attention_output_bias", "attn_output.bias", "self_attn.o_proj.bias",
      kLayer, kVector, false, attention_output_bias},
     {AttentionQNorm, "attention_q_norm", "attn_q_norm.weight", "self_attn.q_norm.weight", kLayer,
-     kVector, false, head_norm},
+     kVector, false, query_norm},
     {AttentionKNorm, "attention_k_norm", "attn_k_norm.weight", "self_attn.k_norm.weight", kLayer,
-     kVector, false, head_norm},
+     kVector, false, key_norm},
+    {AttentionPostNorm, "attention_post_norm", "post_attention_norm.weight",
+     "post_attention_layernorm.weight", kLayer, kVector, false, norm_after},
     {FeedForwardNorm, "feed_forward_norm", "ffn_norm.weight", "post_attention_layernorm.weight",
-     kLayer, kVector, false, norm},
+     kLayer, kVector, false, norm_before},
     {FeedForwardGate, "feed_forward_gate", "ffn_gate.weight", "mlp.gate_proj.weight", kLayer,
      kMatrix, false, gate},
     {FeedForwardUp, "feed_forward_up", "ffn_up.weight", "mlp.up_proj.weight", kLayer, kMatrix,
      false, gate},
     {FeedForwardDown, "feed_forward_down", "ffn_down.weight", "mlp.down_proj.weight", kLayer,
      kMatrix, false, down},
+    {FeedForwardPostNorm, "feed_forward_post_norm", "post_ffw_norm.weight",
+     "post_feedforward_layernorm.weight", kLayer, kVector, false, norm_after},
 };
 
 constexpr bool rows_are_in_order() {

@@ -27,12 +27,14 @@ enum class TensorRole : std::uint8_t {
   AttentionOutputBias,
   AttentionQNorm,
   AttentionKNorm,
+  AttentionPostNorm,
   FeedForwardNorm,
   FeedForwardGate,
   FeedForwardUp,
   FeedForwardDown,
+  FeedForwardPostNorm,
 };
-inline constexpr std::uint32_t kTensorRoleCount = 18;
+inline constexpr std::uint32_t kTensorRoleCount = 20;
 
 // A vector has one row. Rows of a matrix are outputs.
 struct TensorShape {

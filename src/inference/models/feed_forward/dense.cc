@@ -44,7 +44,8 @@ void DenseFeedForward::forward_rows(const Forward& forward, std::uint32_t row_fi
                 });
 
   const Activations hidden = rows_of(forward, down_, {layer_, kDown, row_first, row_count}, gate);
-  multiply_and_add(forward, hidden, matrices[FeedForwardDown], nullptr);
+  multiply_and_add(forward, hidden, matrices[FeedForwardDown], nullptr,
+                   weights_->vectors[FeedForwardPostNorm]);
 }
 
 }  // namespace quire::inference

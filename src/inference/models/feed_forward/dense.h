@@ -11,7 +11,7 @@ class DenseFeedForward {
   // Keeps `weights`.
   DenseFeedForward(std::uint32_t layer, const RoleWeights& weights, const KernelTable& kernels);
 
-  // x += down(silu(gate(norm(x))) * up(norm(x))), for all rows.
+  // x += down(silu(gate(x)) * up(x)) for all rows, with the norms that the layer has.
   void forward(const Forward& forward) const;
 
   const Operand& input() const { return gate_up_; }

@@ -48,7 +48,7 @@ void AttentionMixer::forward(const Forward& forward) const {
   const Activations heads =
       rows_of(forward, output_, {layer_, kOutput, 0, row_count}, forward.scratch.attended);
   multiply_and_add(forward, heads, matrices[TensorRole::AttentionOutput],
-                   &vectors[AttentionOutputBias]);
+                   &vectors[AttentionOutputBias], vectors[AttentionPostNorm]);
 }
 
 void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row) const {
@@ -56,11 +56,18 @@ void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row)
   const std::uint32_t dim = spec_->head_dim;
   const float* cosine = forward.scratch.cosine[row] + angle_first_;
   const float* sine = forward.scratch.sine[row] + angle_first_;
+  const auto norm_width = [&](float* all, std::uint32_t width, const std::vector<float>& norm) {
+    if (spec_->qk_norm != QkNorm::WholeWidth) return;
+    kernels.rms_norm(all, norm.data(), forward.spec.rms_epsilon, width, all);
+  };
   const auto turn = [&](float* head, const std::vector<float>& norm) {
-    if (!norm.empty()) kernels.rms_norm(head, norm.data(), forward.spec.rms_epsilon, dim, head);
+    if (spec_->qk_norm == QkNorm::EachHead) {
+      kernels.rms_norm(head, norm.data(), forward.spec.rms_epsilon, dim, head);
+    }
     if (spec_->rope) kernels.rope(cosine, sine, dim / 2, head);
   };
   float* query = forward.scratch.qkv[row];
+  norm_width(query, spec_->query_width(), weights_->vectors[AttentionQNorm]);
   for (std::uint32_t h = 0; h < spec_->head_count; ++h) {
     turn(query + h * dim, weights_->vectors[AttentionQNorm]);
   }
@@ -68,6 +75,7 @@ void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row)
   if (to.page == nullptr) return;
   float* key = query + spec_->query_width();
   const float* value = key + spec_->kv_width();
+  norm_width(key, spec_->kv_width(), weights_->vectors[AttentionKNorm]);
   for (std::uint32_t h = 0; h < spec_->kv_head_count; ++h) {
     turn(key + h * dim, weights_->vectors[AttentionKNorm]);
     kernels.store_kv(kv_->format(), dim, kv_->page_size(), to.page_slot, key + h * dim,

@@ -15,7 +15,8 @@ class AttentionMixer {
                  const KvLayout& kv, const KernelTable& kernels, std::uint32_t angle_first,
                  std::uint32_t window);
 
-  // x += output(attend(qkv(norm(x)))). Writes the keys and values of all rows.
+  // x += output(attend(qkv(x))), with the norms that the layer has. Writes the keys and values of
+  // all rows.
   void forward(const Forward& forward) const;
 
   const Operand& input() const { return qkv_; }
