@@ -152,24 +152,6 @@ BatchOrder::Overtaken BatchOrder::mark_overtaking(std::span<Candidate> prompts) 
   return overtaken;
 }
 
-// Sorts short prompts, which are in the order of comes_before(), by their rows. One goes before an
-// older one only where that one has room for it: it may be short and still wait long for the turn
-// of both. Each step takes a row of someone's room, so there are fewer steps than rows.
-void BatchOrder::sort_overtaking(std::span<Candidate> prompts) {
-  rooms_.clear();
-  for (std::size_t index = 0; index < prompts.size(); ++index) {
-    rooms_.push_back(overtaking_room(prompts[index]));
-    for (std::size_t place = index; place > 0; --place) {
-      Candidate& older = prompts[place - 1];
-      Candidate& younger = prompts[place];
-      if (older.row_count <= younger.row_count || rooms_[place - 1] < younger.row_count) break;
-      rooms_[place - 1] -= younger.row_count;
-      std::swap(older, younger);
-      std::swap(rooms_[place - 1], rooms_[place]);
-    }
-  }
-}
-
 void BatchOrder::let_short_overtake(List& list) {
   const std::span<Candidate> prompts = std::span(list.all).subspan(list.next);
   const Overtaken overtaken = mark_overtaking(prompts);
@@ -178,11 +160,14 @@ void BatchOrder::let_short_overtake(List& list) {
   for (const Candidate& each : prompts) {
     if (each.overtakes) continue;
     if (overtaken[static_cast<std::size_t>(each.priority)] == &each) {
-      const std::size_t begin = reordered_.size();
+      const auto begin = static_cast<std::ptrdiff_t>(reordered_.size());
       std::ranges::copy_if(prompts, std::back_inserter(reordered_), [&](const Candidate& other) {
         return other.overtakes && other.priority == each.priority;
       });
-      sort_overtaking(std::span(reordered_).subspan(begin));
+      std::sort(reordered_.begin() + begin, reordered_.end(),
+                [](const Candidate& left, const Candidate& right) {
+                  return std::tie(left.row_count, left.age) < std::tie(right.row_count, right.age);
+                });
     }
     reordered_.push_back(each);
   }

@@ -8,9 +8,10 @@
 // end, and then no other goes before it twice, except short prompts.
 //
 // A short prompt goes before a longer one of its priority whose turn it is, the shortest one first
-// (shortest remaining processing time, Schrage 1968). However many short ones come, a prompt loses
-// at most a fifth of its own rows in this way. One that needs more than what is left of that fifth
-// waits for its own turn. A prompt with a deadline neither overtakes nor is overtaken.
+// (shortest remaining processing time, Schrage 1968). However many short ones come, a prompt is
+// done at most a fifth of its own rows later than in the order of age. One that needs more than
+// what is left of that fifth waits for its own turn. A prompt with a deadline neither overtakes nor
+// is overtaken.
 //
 // Decoding (a few rows) and prefill are kept apart, because a batch takes all decoding and limits
 // prefill. A tenant's decoding owes its own prefill a third of as many rows. If not even all
@@ -85,7 +86,6 @@ class BatchOrder {
   static constexpr std::size_t kPriorityCount = kOverdueLevel;
   using Overtaken = std::array<const Candidate*, kPriorityCount>;
   Overtaken mark_overtaking(std::span<Candidate> prompts) const;
-  void sort_overtaking(std::span<Candidate> prompts);
   // Moves the short prompts of each priority to the place of the first prompt of that priority.
   void let_short_overtake(List& list);
   void give_turn(std::uint32_t place);
@@ -96,7 +96,6 @@ class BatchOrder {
   std::vector<Tenant> tenants_;  // The first tenant_count_ of them; buffers keep their capacity.
   std::uint32_t tenant_count_ = 0;
   std::vector<Candidate> reordered_;      // Of let_short_overtake(); its memory is used again.
-  std::vector<std::uint64_t> rooms_;      // Of sort_overtaking(), as well.
   std::vector<std::uint32_t> turns_;      // A heap of places in tenants_, the next one first,
   std::optional<std::uint32_t> current_;  // without the one that is being served.
   Turn turn_ = Turn::Decode;

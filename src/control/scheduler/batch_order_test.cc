@@ -217,11 +217,11 @@ TEST(BatchOrder, TenantsThatAlwaysWaitGetRowsByWeightWhateverTheyDoWithThem) {
 
 // Prompts of one tenant, of all lengths, on a device that has less than they want. No time passes,
 // so that only their age and their rows count.
-TEST(BatchOrder, APromptIsOvertakenByAFifthOfItsRowsAtMost) {
+TEST(BatchOrder, APromptIsDoneAFifthOfItsRowsAfterTheOrderOfAgeAtMost) {
   struct Prompt {
     Candidate candidate;
+    std::uint64_t done_at = 0;  // In rows of its priority, if they went in the order of age.
     std::uint64_t row_count = 0;
-    std::uint64_t lost_count = 0;  // Rows of younger ones.
   };
   std::uint64_t overtaken_count = 0;
   for (const std::uint64_t seed : campaign_seeds(50)) {
@@ -230,13 +230,19 @@ TEST(BatchOrder, APromptIsOvertakenByAFifthOfItsRowsAtMost) {
     Order test;
     FairShare& share = test.shares.join(TenantId{1}, 1);
     std::vector<Prompt> prompts;
+    std::uint64_t served[3] = {};  // Rows of each priority.
     for (int batch = 0; batch < 1'000; ++batch) {
       if (random() % 4 == 0) {
         const std::uint64_t rows = 20 + random() % (random() % 4 == 0 ? 1'000 : 200);
         Candidate candidate = test.candidate(share, static_cast<Priority>(random() % 3));
         candidate.row_count = static_cast<std::uint32_t>(rows);
         candidate.is_prefill = true;
-        prompts.push_back({candidate, rows});
+        const auto priority = static_cast<std::size_t>(candidate.priority);
+        std::uint64_t done_at = served[priority] + rows;
+        for (const Prompt& each : prompts) {
+          if (each.candidate.priority == candidate.priority) done_at += each.candidate.row_count;
+        }
+        prompts.push_back({candidate, done_at, rows});
       }
       test.order.begin_batch(1'000, false);
       for (const Prompt& each : prompts) test.order.add(each.candidate);
@@ -246,21 +252,19 @@ TEST(BatchOrder, APromptIsOvertakenByAFifthOfItsRowsAtMost) {
         const std::uint32_t rows = std::min(left, next->row_count);
         left -= rows;
         test.order.note_served(*next, rows);
+        const std::uint64_t now = served[static_cast<std::size_t>(next->priority)] += rows;
         for (Prompt& each : prompts) {
-          const bool is_older = each.candidate.age < next->age;
-          if (is_older && each.candidate.priority == next->priority) each.lost_count += rows;
           if (each.candidate.age != next->age) continue;
           each.candidate = *next;
           each.candidate.row_count -= rows;
           each.candidate.waiting.computed_row_count += rows;
+          if (each.candidate.row_count > 0) continue;
+          ASSERT_LE(now, each.done_at + each.row_count / 5) << "a prompt of " << each.row_count;
         }
         if (next->overtakes) overtaken_count += rows;
       }
       test.order.end_batch();
       std::erase_if(prompts, [](const Prompt& each) { return each.candidate.row_count == 0; });
-      for (const Prompt& each : prompts) {
-        ASSERT_LE(each.lost_count, each.row_count / 5) << "a prompt of " << each.row_count;
-      }
     }
   }
   EXPECT_GT(overtaken_count, 1'000u);
