@@ -4,7 +4,7 @@
 //
 // T has a member `std::uint32_t generation`, which the slab raises when a value dies, and
 // `recycle()`, which gives back what the value held and leaves it as new (buffers may keep their
-// capacity).
+// capacity, see kept_list.h).
 #include <cstdint>
 #include <deque>
 #include <vector>

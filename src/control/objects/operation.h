@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/kept_list.h"
 #include "base/result.h"
 #include "base/slab.h"
 #include "control/api/command.h"
@@ -64,53 +65,69 @@ struct WaitingState {
 
 // Operation is a Command on its way: arguments with handles resolved. The fields that every
 // step reads lie together in the first four lines, with the beginning of `body`, and in that of
-// output_tokens. The speed of a batch of hundreds depends on how many lines it must fetch.
+// output_tokens. The speed of a batch of hundreds depends on how many lines it must fetch. Before
+// and after `body`, the fields come by how long they keep their value.
 struct alignas(64) Operation {
+  struct Requery {
+    inference::TokenId token;
+    std::uint32_t position;
+    std::uint32_t output;  // Index into output_embeds.
+  };
+  template <typename T, std::size_t kWithinCount>
+  using ShortList = KeptList<boost::container::small_vector<T, kWithinCount>>;
+
+  // Each step reads these five, which take one word.
   std::uint32_t generation = 0;
   OperationState state = OperationState::Waiting;
   std::uint8_t type = 0;  // The same as body.index(), which lies lines further.
   bool is_started = false;
   bool is_checked = false;  // Its outputs were in range when it first started.
+
+  // Set when it is issued.
   Instance* instance = nullptr;
   Context* context = nullptr;
   QueueObject* queue = nullptr;
   Replica* replica = nullptr;
   std::uint64_t age = 0;       // Order of issue over all instances.
   std::optional<Error> error;  // Found wrong when it was submitted: fails when its turn comes.
+  KeptList<EmbedList> output_embeds;
+  KeptList<EmbedList> input_embeds;
+  FutureId future = kNoFuture;
 
-  // Progress of flush and forward of a context, in tokens; of a forward, in rows.
+  // The operation's place among those on its objects, until it is placed in a batch.
+  std::uint32_t wait_count = 0;  // Operations to be placed before this one.
+  ShortList<Ref<Operation>, 1> successors;
+
+  // Progress of flush and forward of a context, in tokens; of a forward, in rows. begin_anew()
+  // resets it in part.
   std::uint32_t total_count = 0;        // Queued when it started.
   std::uint32_t done_count = 0;         // Found or placed.
   std::uint32_t position_first = 0;     // Of the first token queued.
   std::uint32_t wanted_page_count = 0;  // Waits for so many pages.
   WaitingState waiting;
-  std::uint32_t wait_count = 0;  // Operations to be placed before this one.
-  FutureId future = kNoFuture;
-  EmbedList output_embeds;
-  boost::container::small_vector<Ref<Operation>, 1> successors;
-  struct Requery {
-    inference::TokenId token;
-    std::uint32_t position;
-    std::uint32_t output;  // Index into output_embeds.
-  };
-  std::vector<Requery> requeries;  // Found tokens whose outputs are wanted.
-  EmbedList input_embeds;
-  CommandBody body;
-  bool is_whole = false;                // A forward whose rows must be in one batch.
-  bool has_waited = false;              // For pages that another was computing.
-  std::uint32_t argument_bytes = 0;     // Of its command, counted by its instance.
-  std::uint32_t prompt_left_count = 0;  // Of what was queued: prompt that was not found yet.
-  Context* child = nullptr;             // Of a fork; the source of a splice.
-  std::unique_ptr<ReadProgress> read;
-  boost::container::small_vector<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
+  KeptList<std::vector<Requery>> requeries;  // Found tokens whose outputs are wanted.
 
-  Operation* instance_next = nullptr;  // In its instance.
+  CommandBody body;
+
+  // Progress.
+  bool has_waited = false;              // For pages that another was computing.
+  std::uint32_t prompt_left_count = 0;  // Of what was queued: prompt that was not found yet.
+  std::uint64_t wait_since_ns = 0;      // For pages.
+  std::unique_ptr<ReadProgress> read;
+  ShortList<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
+
+  // Set when it is issued, or saved.
+  bool is_whole = false;                           // A forward whose rows must be in one batch.
+  std::uint32_t argument_bytes = 0;                // Of its command, counted by its instance.
+  Context* child = nullptr;                        // Of a fork or a save; the source of a splice.
+  KeptList<std::vector<PageObject*>> input_pages;  // Null: a hole.
+  KeptList<std::vector<PageObject*>> output_pages;
+
+  // The operation's place among the unfinished ones of its instance and its queue, until it ends.
+  Operation* instance_next = nullptr;
   Operation* instance_previous = nullptr;
-  Operation* queue_next = nullptr;  // In its queue.
+  Operation* queue_next = nullptr;
   Operation* queue_previous = nullptr;
-  std::vector<PageObject*> input_pages;  // Null: a hole.
-  std::vector<PageObject*> output_pages;
-  std::uint64_t wait_since_ns = 0;  // For pages.
 
   // Starts anew, because its context was suspended and its work is lost.
   void begin_anew() {
@@ -119,35 +136,11 @@ struct alignas(64) Operation {
     requeries.clear();
     output_tokens.clear();
   }
+  // Makes it as new, but for the generation. Its lists keep their memory.
   void recycle() {
-    instance = nullptr;
-    replica = nullptr;
-    future = kNoFuture;
-    body = CommandBody{};
-    type = 0;
-    state = OperationState::Waiting;
-    is_started = is_checked = is_whole = false;
-    error.reset();
-    queue = nullptr;
-    context = child = nullptr;
-    input_pages.clear();
-    output_pages.clear();
-    input_embeds.clear();
-    output_embeds.clear();
-    total_count = done_count = 0;
-    position_first = 0;
-    output_tokens.clear();
-    requeries.clear();
-    waiting = {};
-    wait_since_ns = 0;
-    wanted_page_count = 0;
-    has_waited = false;
-    read.reset();
-    argument_bytes = 0;
-    prompt_left_count = 0;
-    wait_count = 0;
-    successors.clear();
-    queue_next = queue_previous = instance_next = instance_previous = nullptr;
+    const std::uint32_t kept = generation;
+    *this = Operation();
+    generation = kept;
   }
 };
 
