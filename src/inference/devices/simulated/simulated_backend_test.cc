@@ -154,7 +154,7 @@ TEST(SimulatedBackendDeathTest, AdapterSetThatBreaksItsPromiseStopsTheProcess) {
                "ascends by digest");
   ModelInfo other = simulated_model();
   other.layer_count = 3;
-  EXPECT_DEATH(run({{small_adapter(other, 1), 1.0f}}), "an adapter's layers");
+  EXPECT_DEATH(run({{small_adapter(other, 1), 1.0f}}), "an adapter is of the batch's model");
 }
 
 TEST(SimulatedBackend, MaskedEqualsLeftOut) {
