@@ -146,9 +146,9 @@ inline void add_hyperparameters(GgufBuilder& builder, const inference::ModelSpec
 
 // `format` (F32, F16, BF16 or Q8_0) is that of the matrices; vectors stay F32. `architecture`: that
 // of the model, if empty.
-inline GgufBuilder tiny_gguf_builder(
-    const std::string& model, inference::NumberFormat format = inference::NumberFormat::F32,
-    const std::string& architecture = "") {
+inline GgufBuilder tiny_gguf_builder(const std::string& model,
+                                     inference::NumberFormat format = inference::NumberFormat::F32,
+                                     const std::string& architecture = "") {
   using namespace tiny_gguf_detail;
   auto opened = inference::open_model(golden_path(model));
   auto file = inference::SafetensorsFile::open_folder(golden_path(model));

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "inference/adapters/make_adapter_reader.h"
+#include "inference/architectures/architecture.h"
 
 using quire::Result;
 using namespace quire::inference;
@@ -17,7 +18,7 @@ constexpr AdapterLimits kLimits{.rank_max = 64, .bytes_max = std::uint64_t{1} <<
 
 ModelSpec small_model() {
   ModelSpec spec;
-  spec.architecture = "llama";
+  spec.architecture = kLlama.name;
   spec.embedding_width = 32;
   spec.layers.assign(2, {AttentionSpec{.head_count = 4, .kv_head_count = 2, .head_dim = 8},
                          DenseSpec{.width = 48}});

@@ -3,7 +3,7 @@
 // general.type "adapter", adapter.type "lora", and for each matrix NAME of the base NAME.lora_a
 // and NAME.lora_b. The scale is adapter.lora.alpha / rank, or 1 if alpha is 0 or missing.
 //
-// Of token_embd, lora_a has a row for each token. Rows of query and key of a "llama" file are
+// Of token_embd, lora_a has a row for each token. Rows of query and key of some families are
 // stored for interleaved RoPE, as those of its base.
 //
 // Thread   any; no state.

@@ -38,7 +38,7 @@ struct KvHeads {
 // The facts of a model that programs and the control layer may know.
 struct ModelInfo {
   std::string name;
-  std::string architecture;  // "llama", "qwen2", "qwen3".
+  std::string architecture;  // Architecture::name, of inference/architectures.
   std::uint32_t vocabulary_size = 0;
   std::uint32_t context_length = 0;  // Tokens; limits the distance from a query to its oldest key.
   std::uint32_t embedding_width = 0;
