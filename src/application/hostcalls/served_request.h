@@ -70,12 +70,17 @@ class ServedRequest {
 
   bool is_served() const { return head_.has_value(); }
   Stage stage() const { return stage_; }
-  // The program asked to go on without its client, or owes it nothing more.
-  bool outlives_client() const { return goes_on_ || stage_ == Stage::Finished; }
+  // The program asked to go on without its client, or owes it nothing more. A client that knows the
+  // length of the body may leave before the program says that it is finished.
+  bool outlives_client() const { return goes_on_ || is_response_whole(); }
   std::uint64_t inbox_bytes() const { return inbox_bytes_; }
   void verify() const;
 
  private:
+  bool is_response_whole() const {
+    return stage_ == Stage::Finished ||
+           (stage_ == Stage::Begun && content_bytes_ == written_bytes_);
+  }
   bool has_out_room() const { return outbox_.response_bytes() < limits_.response_outbox_bytes_max; }
   Result<void> check_write(std::uint64_t bytes) const;
   void put(service::ResponsePartKind kind, std::uint32_t status, std::string bytes);

@@ -214,6 +214,16 @@ TEST_F(Served, AClientThatGoesEndsReadsAndWrites) {
   EXPECT_EQ(next(), "none");
 }
 
+TEST_F(Served, AClientMayLeaveOnceItHasTheBytesThatTheHeadPromised) {
+  EXPECT_EQ(respond(200, "content-length: 3\n"), 0);
+  taken(write("ab"));
+  EXPECT_FALSE(state->served.outlives_client());
+  taken(write("c"));
+  EXPECT_TRUE(state->served.outlives_client());
+  state->served.client_gone();
+  EXPECT_EQ(finish(), 0);
+}
+
 TEST_F(Served, AFinishedResponseEndsTheReadOfABodyThatIsNotWhole) {
   const std::int64_t reads = read();
   EXPECT_EQ(respond(413), 0);
