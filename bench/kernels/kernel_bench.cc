@@ -97,21 +97,21 @@ void matmul(Bench& bench, const MatmulCase& c) {
                            std::to_string(c.tokens) + " tokens";
   if (!bench.wanted(name)) return;
   const KernelTable& table = bench.table;
-  const std::size_t packed_bytes = table.packed_bytes(c.format, c.rows, c.columns);
+  const std::size_t packed_bytes = table.matmul.packed_bytes(c.format, c.rows, c.columns);
   const std::size_t stride = (packed_bytes + 63) / 64 * 64;
   const std::size_t copies = c.tokens <= 16 ? std::max<std::size_t>(1, (96u << 20) / stride) : 1;
   const Pool pool(stride * copies + kPackedSlackBytes);
   const std::vector<std::byte> source = random_rows(c.format, c.rows, c.columns);
-  table.pack_rows(c.format, c.columns, 0, c.rows, source.data(), pool.data());
+  table.matmul.pack_rows(c.format, c.columns, 0, c.rows, source.data(), pool.data());
   for (std::size_t i = 1; i < copies; ++i) {
     std::memcpy(pool.data() + i * stride, pool.data(), packed_bytes);
   }
-  const std::size_t x_stride = table.activation_bytes(c.format, c.columns);
+  const std::size_t x_stride = table.matmul.activation_bytes(c.format, c.columns);
   const Pool x_pool(x_stride * c.tokens);
   const std::vector<float> x = random_floats(std::size_t{c.columns} * c.tokens);
   for (std::uint32_t i = 0; i < c.tokens; ++i) {
-    table.prepare(c.format, c.columns, x.data() + std::size_t{i} * c.columns,
-                  x_pool.data() + i * x_stride);
+    table.matmul.prepare(c.format, c.columns, x.data() + std::size_t{i} * c.columns,
+                         x_pool.data() + i * x_stride);
   }
   std::vector<float> out(std::size_t{c.rows} * c.tokens);
   const PreparedActivations prepared{x_pool.data(), x_stride, c.tokens};
@@ -122,8 +122,8 @@ void matmul(Bench& bench, const MatmulCase& c) {
     const std::uint32_t begin = groups * index / threads * kRowGroup;
     const std::uint32_t end = groups * (index + 1) / threads * kRowGroup;
     for (std::size_t i = copies; i-- > 0;) {
-      table.matmul({c.format, c.rows, c.columns, pool.data() + i * stride}, prepared, begin, end,
-                   out.data(), c.rows);
+      table.matmul.multiply({c.format, c.rows, c.columns, pool.data() + i * stride}, prepared,
+                            begin, end, out.data(), c.rows);
     }
   });
   bench.report(name, timing, 2.0 * c.rows * c.columns * c.tokens * static_cast<double>(copies),
@@ -135,9 +135,9 @@ void pack(Bench& bench, NumberFormat format) {
   if (!bench.wanted(name)) return;
   constexpr std::uint32_t kRows = 2048, kColumns = 2048;
   const std::vector<std::byte> source = random_rows(format, kRows, kColumns);
-  const Pool pool(bench.table.packed_bytes(format, kRows, kColumns) + kPackedSlackBytes);
+  const Pool pool(bench.table.matmul.packed_bytes(format, kRows, kColumns) + kPackedSlackBytes);
   const Timing timing = measure(1, bench.options.rounds, [&](int) {
-    bench.table.pack_rows(format, kColumns, 0, kRows, source.data(), pool.data());
+    bench.table.matmul.pack_rows(format, kColumns, 0, kRows, source.data(), pool.data());
   });
   bench.report(name, timing, 0.0, static_cast<double>(source.size()));
 }
@@ -202,7 +202,7 @@ void attention(Bench& bench, const AttentionCase& c) {
       task.query_stride = stride;
       task.out = out.data() + head * c.group_count * c.head_dim;
       task.out_stride = stride;
-      bench.table.attend(task);
+      bench.table.attention.attend(task);
     }
   });
   const double keys = (c.slots - 0.5 * (c.rows - 1)) * c.rows;
@@ -229,16 +229,18 @@ void all_elementwise(Bench& bench) {
   const KernelTable& table = bench.table;
   const std::vector<float> x = random_floats(kCount), weight = random_floats(kCount);
   std::vector<float> out(kCount);
-  std::vector<std::byte> bytes(table.activation_bytes(NumberFormat::Q4_1, kCount) + 64);
+  std::vector<std::byte> bytes(table.matmul.activation_bytes(NumberFormat::Q4_1, kCount) + 64);
   elementwise(bench, "prepare Q4_1", kCount,
-              [&] { table.prepare(NumberFormat::Q4_1, kCount, x.data(), bytes.data()); });
-  elementwise(bench, "rms_norm", kCount,
-              [&] { table.rms_norm(x.data(), weight.data(), 1e-5f, kCount, out.data()); });
-  elementwise(bench, "silu_multiply", kCount,
-              [&] { table.silu_multiply(x.data(), weight.data(), kCount, out.data()); });
-  elementwise(bench, "add", kCount, [&] { table.add(x.data(), kCount, out.data()); });
+              [&] { table.matmul.prepare(NumberFormat::Q4_1, kCount, x.data(), bytes.data()); });
+  elementwise(bench, "rms_norm", kCount, [&] {
+    table.elementwise.rms_norm(x.data(), weight.data(), 1e-5f, kCount, out.data());
+  });
+  elementwise(bench, "silu_multiply", kCount, [&] {
+    table.elementwise.silu_multiply(x.data(), weight.data(), kCount, out.data());
+  });
+  elementwise(bench, "add", kCount, [&] { table.elementwise.add(x.data(), kCount, out.data()); });
   elementwise(bench, "softmax_numerators", kCount,
-              [&] { table.softmax_numerators(out.data(), kCount, 1.0f); });
+              [&] { table.elementwise.softmax_numerators(out.data(), kCount, 1.0f); });
 }
 
 void all(Bench& bench) {

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "inference/devices/cpu/batch_plan.h"
+#include "inference/devices/cpu/pack.h"
 #include "inference/models/body.h"
 #include "inference/weights/safetensors_file.h"
 #include "quire/draw_arithmetic.h"
@@ -247,7 +248,7 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
                                              inference::KvMode mode) {
   const auto* kernels = inference::choose_kernels(kernels_name).value();
   const auto files = inference::open_model(golden_path("tiny_qwen3")).take();
-  const auto weights = inference::ModelWeights::load(*files, *kernels, 1).take();
+  const auto weights = inference::pack_weights(*files, kernels->matmul, 1).take();
   const inference::KvLayout layout(kv_heads(weights.spec), 16, inference::KvFormat::F16);
   auto kv = inference::KvStore::create(
                 {.layout = layout, .mode = mode, .page_count = 64, .sequence_count = 4})

@@ -85,34 +85,34 @@ std::vector<float> adapted(const KernelTable& table, const LowRank& of, std::uin
   for (std::uint32_t first = 0; first < of.row_count; first += rows_together) {
     const std::uint32_t count = std::min(rows_together, of.row_count - first);
     for (std::uint32_t rank = 0; rank < of.rank; rank += rank_piece) {
-      table.adapter_shrink(of.format, {.a = of.a.data(),
-                                       .a_stride = of.a_stride(),
-                                       .column_count = of.column_count,
-                                       .rank_begin = rank,
-                                       .rank_end = std::min(of.rank, rank + rank_piece),
-                                       .scale = 0.75f,
-                                       .x = of.x.data(),
-                                       .x_stride = of.column_count,
-                                       .rows = rows.data() + first,
-                                       .scales = of.scales.data() + first,
-                                       .row_count = count,
-                                       .row_first = kFirst,
-                                       .out = t.data() + first * of.rank,
-                                       .out_stride = of.rank});
+      table.matmul.adapter_shrink(of.format, {.a = of.a.data(),
+                                              .a_stride = of.a_stride(),
+                                              .column_count = of.column_count,
+                                              .rank_begin = rank,
+                                              .rank_end = std::min(of.rank, rank + rank_piece),
+                                              .scale = 0.75f,
+                                              .x = of.x.data(),
+                                              .x_stride = of.column_count,
+                                              .rows = rows.data() + first,
+                                              .scales = of.scales.data() + first,
+                                              .row_count = count,
+                                              .row_first = kFirst,
+                                              .out = t.data() + first * of.rank,
+                                              .out_stride = of.rank});
     }
     for (std::uint32_t output = 0; output < of.output_count; output += output_piece) {
-      table.adapter_expand(of.format,
-                           {.b = of.b.data(),
-                            .rank = of.rank,
-                            .output_begin = output,
-                            .output_end = std::min(of.output_count, output + output_piece),
-                            .t = t.data() + first * of.rank,
-                            .t_stride = of.rank,
-                            .rows = rows.data() + first,
-                            .row_count = count,
-                            .row_first = kFirst,
-                            .y = y.data(),
-                            .y_stride = of.output_count});
+      table.matmul.adapter_expand(of.format,
+                                  {.b = of.b.data(),
+                                   .rank = of.rank,
+                                   .output_begin = output,
+                                   .output_end = std::min(of.output_count, output + output_piece),
+                                   .t = t.data() + first * of.rank,
+                                   .t_stride = of.rank,
+                                   .rows = rows.data() + first,
+                                   .row_count = count,
+                                   .row_first = kFirst,
+                                   .y = y.data(),
+                                   .y_stride = of.output_count});
     }
   }
   return y;

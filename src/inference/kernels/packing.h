@@ -22,7 +22,7 @@
 #include <cstdint>
 
 #include "inference/api/number_format.h"
-#include "inference/kernels/kernels.h"
+#include "inference/kernels/matmul_kernels.h"
 #include "inference/kernels/vector_set.h"
 
 namespace quire::inference {
@@ -32,7 +32,7 @@ PackedKind packed_kind(NumberFormat format);
 // Bytes of one group of sixteen rows.
 std::size_t packed_group_bytes(NumberFormat format, std::uint32_t column_count);
 
-// The functions of KernelTable of these names.
+// The functions of MatmulKernels of these names.
 std::size_t vector_packed_bytes(NumberFormat format, std::uint32_t row_count,
                                 std::uint32_t column_count);
 void vector_pack_rows(NumberFormat format, std::uint32_t column_count, std::uint32_t row_first,

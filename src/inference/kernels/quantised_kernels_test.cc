@@ -94,13 +94,14 @@ struct Matrix {
   Matrix(const KernelTable& table, NumberFormat format, std::uint32_t rows, std::uint32_t columns,
          std::mt19937& random)
       : source(random_rows(format, rows, columns, random)),
-        memory(table.packed_bytes(format, rows, columns)),
+        memory(table.matmul.packed_bytes(format, rows, columns)),
         packed{format, rows, columns, memory.data()} {
     // In two calls, so that offsets of later groups are exercised.
     const std::uint32_t first = rows / 2 / kRowGroup * kRowGroup;
     const std::size_t skipped = first * row_bytes(format, columns);
-    table.pack_rows(format, columns, 0, first, source.data(), memory.data());
-    table.pack_rows(format, columns, first, rows - first, source.data() + skipped, memory.data());
+    table.matmul.pack_rows(format, columns, 0, first, source.data(), memory.data());
+    table.matmul.pack_rows(format, columns, first, rows - first, source.data() + skipped,
+                           memory.data());
   }
   const std::byte* row(std::uint32_t index) const {
     return source.data() + index * row_bytes(packed.format, packed.column_count);
@@ -120,12 +121,12 @@ std::vector<float> random_floats(std::size_t count, std::mt19937& random, float 
 struct Activations {
   Activations(const KernelTable& table, NumberFormat format, std::uint32_t columns,
               const std::vector<float>& x)
-      : stride(table.activation_bytes(format, columns)),
+      : stride(table.matmul.activation_bytes(format, columns)),
         count(static_cast<std::uint32_t>(x.size() / columns)),
         memory(stride * count) {
     for (std::uint32_t token = 0; token < count; ++token) {
-      table.prepare(format, columns, x.data() + std::size_t{token} * columns,
-                    memory.data() + token * stride);
+      table.matmul.prepare(format, columns, x.data() + std::size_t{token} * columns,
+                           memory.data() + token * stride);
     }
   }
   PreparedActivations all() { return {memory.data(), stride, count}; }
@@ -140,7 +141,8 @@ struct Activations {
 std::vector<float> multiply(const KernelTable& table, const Matrix& matrix,
                             const PreparedActivations& x) {
   std::vector<float> out(std::size_t{x.token_count} * matrix.packed.row_count, -7.0f);
-  table.matmul(matrix.packed, x, 0, matrix.packed.row_count, out.data(), matrix.packed.row_count);
+  table.matmul.multiply(matrix.packed, x, 0, matrix.packed.row_count, out.data(),
+                        matrix.packed.row_count);
   return out;
 }
 
@@ -220,7 +222,7 @@ TEST_P(VectorKernels, ExtremeCodesDoNotSaturate) {
       for (std::size_t at = 0; at < matrix.source.size(); at += block_bytes) {
         put_half(matrix.source.data() + at + (format == NumberFormat::Q6_K ? 208 : 0), 0.5f);
       }
-      table().pack_rows(format, kColumns, 0, 32, matrix.source.data(), matrix.memory.data());
+      table().matmul.pack_rows(format, kColumns, 0, 32, matrix.source.data(), matrix.memory.data());
       std::vector<float> x(3 * kColumns, 1.0f);
       for (std::uint32_t i = 0; i < kColumns; ++i) {
         x[kColumns + i] = -1.0f;
@@ -260,8 +262,8 @@ TEST_P(VectorKernels, BitsDependNeitherOnTheTokensBesideNorOnTheRowsOfACall) {
       std::vector<float> out(std::size_t{tokens} * (rows + 3), -7.0f);
       for (std::uint32_t begin = 0; begin < rows;) {
         const std::uint32_t end = std::min(rows, begin + 16 * (1 + std::uint32_t(random_()) % 4));
-        table().matmul(matrix.packed, activations.from(0, tokens), begin, end, out.data(),
-                       rows + 3);
+        table().matmul.multiply(matrix.packed, activations.from(0, tokens), begin, end, out.data(),
+                                rows + 3);
         begin = end;
       }
       for (std::uint32_t token = 0; token < tokens; ++token) {
@@ -362,7 +364,7 @@ TEST_P(VectorKernels, UnpackedRowsEqualTheFileExactly) {
     std::vector<float> expected(columns), actual(columns);
     for (std::uint32_t r = 0; r < rows; ++r) {
       decode_row(format, matrix.row(r), columns, expected.data());
-      table().unpack_row(matrix.packed, r, actual.data());
+      table().matmul.unpack_row(matrix.packed, r, actual.data());
       ASSERT_TRUE(same_bits(actual.data(), expected.data(), columns)) << r;
     }
   }
@@ -371,7 +373,7 @@ TEST_P(VectorKernels, UnpackedRowsEqualTheFileExactly) {
 TEST_P(VectorKernels, PackedWeightsTakeTheBytesOfTheFile) {
   for (NumberFormat format : kQuantised) {
     const std::size_t file = 512 * row_bytes(format, 2048);
-    EXPECT_EQ(table().packed_bytes(format, 512, 2048), file) << format_shape(format).name;
+    EXPECT_EQ(table().matmul.packed_bytes(format, 512, 2048), file) << format_shape(format).name;
   }
 }
 

@@ -59,9 +59,9 @@ struct Pages {
         if (slot >= sequence.slot_count || !sequence.visible[slot]) continue;
         view.visible |= 1u << i;
         positions[slot] = sequence.positions[slot];
-        table.store_kv(format, dim, size, i, &sequence.keys[std::size_t{slot} * dim],
-                       &sequence.values[std::size_t{slot} * dim],
-                       memory.data() + page * page_bytes + kHeadOffset);
+        table.attention.store_kv(format, dim, size, i, &sequence.keys[std::size_t{slot} * dim],
+                                 &sequence.values[std::size_t{slot} * dim],
+                                 memory.data() + page * page_bytes + kHeadOffset);
       }
       if (view.visible == 0) view = {};  // A hole.
       views.push_back(view);
@@ -125,7 +125,7 @@ AttentionTask task_of(const Sequence& sequence, const Pages& pages, const Querie
 
 void attend(const KernelTable& table, const Sequence& sequence, const Pages& pages,
             const Queries& queries, std::size_t first, std::size_t count, std::vector<float>& out) {
-  table.attend(task_of(sequence, pages, queries, first, count, out));
+  table.attention.attend(task_of(sequence, pages, queries, first, count, out));
 }
 
 std::vector<float> attend_all(const KernelTable& table, const Sequence& sequence,
@@ -363,14 +363,14 @@ std::vector<float> attend_in_partials(const KernelTable& table, const Sequence& 
   task.partials.stride = stride;
   task.partials.use = PartialUse::WriteOne;
   task.spans = spans.first(one);
-  table.attend(task);
+  table.attention.attend(task);
   task.partials.use = PartialUse::WriteEach;
   task.partials.offset = 1;
   task.spans = spans.subspan(one, each);
-  table.attend(task);
+  table.attention.attend(task);
   task.partials.use = PartialUse::Read;
   task.spans = spans.subspan(one + each);
-  table.attend(task);
+  table.attention.attend(task);
   return out;
 }
 
@@ -482,7 +482,7 @@ TEST_P(VectorAttention, StoredKeysAndValuesAreTheNearestHalves) {
   for (KvFormat format : {KvFormat::F32, KvFormat::F16, KvFormat::BF16}) {
     const std::size_t bytes = KvHeadLayout{.format = format}.number_bytes();
     std::vector<std::byte> head(2 * 32 * 8 * bytes);
-    table().store_kv(format, 32, 8, 5, key.data(), value.data(), head.data());
+    table().attention.store_kv(format, 32, 8, 5, key.data(), value.data(), head.data());
     for (int d = 0; d < 32; ++d) {
       std::uint32_t k = 0, v = 0;
       std::memcpy(&k, &head[(d * 8 + 5) * bytes], bytes);
@@ -520,10 +520,10 @@ TEST(VectorTables, AgreeWithOneAnotherBitForBit) {
     in_codes.push_back(attend_all(*table, sequence, codes, queries));
     memories.push_back(codes.memory);
     std::vector<float> out(3 * 1003 + 1);
-    table->rms_norm(x.data(), up.data(), 1e-5f, 1003, out.data());
-    table->silu_multiply(x.data(), up.data(), 1003, out.data() + 1003);
+    table->elementwise.rms_norm(x.data(), up.data(), 1e-5f, 1003, out.data());
+    table->elementwise.silu_multiply(x.data(), up.data(), 1003, out.data() + 1003);
     std::copy(x.begin(), x.end(), out.begin() + 2006);
-    out[3009] = table->softmax_numerators(out.data() + 2006, 1003, 0.9f);
+    out[3009] = table->elementwise.softmax_numerators(out.data() + 2006, 1003, 0.9f);
     elementwise.push_back(out);
   }
   EXPECT_TRUE(same_outputs(queries, 96, attended[0], attended[1]));
@@ -547,21 +547,21 @@ TEST_P(VectorElementwise, NormsAndSumsAndActivationsAreWithinRoundingOfDoubleAri
       weight[i] = normal(random_);
       squares += double{x[i]} * x[i];
     }
-    table().rms_norm(x.data(), weight.data(), 1e-5f, count, out.data());
+    table().elementwise.rms_norm(x.data(), weight.data(), 1e-5f, count, out.data());
     const double factor = 1.0 / std::sqrt(squares / count + 1e-5);
     for (std::uint32_t i = 0; i < count; ++i) {
       const double expected = x[i] * factor * weight[i];
       EXPECT_NEAR(out[i], expected, std::abs(expected) * 4e-6);
     }
-    table().silu_multiply(x.data(), weight.data(), count, out.data());
+    table().elementwise.silu_multiply(x.data(), weight.data(), count, out.data());
     for (std::uint32_t i = 0; i < count; ++i) {
       const double expected = x[i] / (1.0 + std::exp(-double{x[i]})) * weight[i];
       EXPECT_NEAR(out[i], expected, std::abs(expected) * 1e-6);
     }
-    table().silu_multiply(x.data(), weight.data(), count, x.data());
+    table().elementwise.silu_multiply(x.data(), weight.data(), count, x.data());
     EXPECT_EQ(x, out) << "in place";
     out = x;
-    table().add(weight.data(), count, out.data());
+    table().elementwise.add(weight.data(), count, out.data());
     for (std::uint32_t i = 0; i < count; ++i) EXPECT_EQ(out[i], x[i] + weight[i]);
   }
 }
@@ -576,7 +576,7 @@ TEST_P(VectorElementwise, RopeRotatesPairs) {
       x[half + i] = 2.0f - static_cast<float>(i) * 0.25f;
     }
     original = x;
-    table().rope(cosine.data(), sine.data(), half, x.data());
+    table().elementwise.rope(cosine.data(), sine.data(), half, x.data());
     for (std::uint32_t i = 0; i < half; ++i) {
       const double low = original[i], high = original[half + i];
       EXPECT_NEAR(x[i], low * cosine[i] - high * sine[i], 1e-5);
@@ -588,7 +588,7 @@ TEST_P(VectorElementwise, RopeRotatesPairs) {
 
 TEST_P(VectorElementwise, SiluHoldsAtItsEnds) {
   std::vector<float> gate{-200.0f, -88.0f, 0.0f, 88.0f, 200.0f, kNan}, up(6, 1.0f), out(6);
-  table().silu_multiply(gate.data(), up.data(), 6, out.data());
+  table().elementwise.silu_multiply(gate.data(), up.data(), 6, out.data());
   EXPECT_NEAR(out[0], 0.0f, 1e-35);
   EXPECT_NEAR(out[1], 0.0f, 1e-35);
   EXPECT_EQ(out[2], 0.0f);
@@ -603,7 +603,7 @@ TEST_P(VectorElementwise, SoftmaxNumeratorsAreWithinRoundingOfDoubleArithmetic) 
     std::vector<float> x(count), original;
     for (float& value : x) value = normal(random_);
     original = x;
-    const float sum = table().softmax_numerators(x.data(), count, 0.7f);
+    const float sum = table().elementwise.softmax_numerators(x.data(), count, 0.7f);
     float top = -1e30f;
     for (float value : original) top = std::max(top, value * 0.7f);
     double total = 0.0;
@@ -619,7 +619,7 @@ TEST_P(VectorElementwise, SoftmaxNumeratorsAreWithinRoundingOfDoubleArithmetic) 
     for (std::uint32_t bad : {0u, count / 2, count - 1}) {
       std::vector<float> broken = original;
       broken[bad] = kNan;
-      EXPECT_TRUE(std::isnan(table().softmax_numerators(broken.data(), count, 0.7f)));
+      EXPECT_TRUE(std::isnan(table().elementwise.softmax_numerators(broken.data(), count, 0.7f)));
     }
   }
 }

@@ -29,7 +29,7 @@ VectorElement element_of(NumberFormat format) {
   return format == NumberFormat::F16 ? VectorElement::F16 : VectorElement::BF16;
 }
 
-// The functions of KernelTable over those of one instruction set.
+// Functions of the tables over those of one instruction set.
 template <const VectorSet& kSet, auto kMatmul>
 struct Adapter {
   static void prepare(NumberFormat format, std::uint32_t column_count, const float* x,
@@ -94,25 +94,14 @@ struct Adapter {
 };
 
 template <const VectorSet& kSet, auto kMatmul>
-constexpr KernelTable table_of(const char* name, const char* numerics_id) {
+constexpr MatmulKernels matmul_of() {
   using Functions = Adapter<kSet, kMatmul>;
-  return {.name = name,
-          .numerics_id = numerics_id,
-          .packed_bytes = vector_packed_bytes,
+  return {.packed_bytes = vector_packed_bytes,
           .pack_rows = vector_pack_rows,
           .unpack_row = vector_unpack_row,
           .activation_bytes = vector_activation_bytes,
           .prepare = Functions::prepare,
-          .matmul = Functions::matmul,
-          .rms_norm = [](const float* x, const float* weight, float epsilon, std::uint32_t count,
-                         float* out) { kSet.rms_norm(x, weight, epsilon, count, out); },
-          .add = [](const float* x, std::uint32_t count, float* into) { kSet.add(x, count, into); },
-          .silu_multiply = [](const float* gate, const float* up, std::uint32_t count,
-                              float* out) { kSet.silu_multiply(gate, up, count, out); },
-          .rope = [](const float* cosine, const float* sine, std::uint32_t half,
-                     float* x) { kSet.rope(cosine, sine, half, x); },
-          .store_kv = Functions::store_kv,
-          .attend = Functions::attend,
+          .multiply = Functions::matmul,
           .adapter_shrink =
               [](NumberFormat format, const ShrinkTask& task) {
                 kSet.adapter_shrink(element_of(format), task);
@@ -120,7 +109,18 @@ constexpr KernelTable table_of(const char* name, const char* numerics_id) {
           .adapter_expand =
               [](NumberFormat format, const ExpandTask& task) {
                 kSet.adapter_expand(element_of(format), task);
-              },
+              }};
+}
+
+template <const VectorSet& kSet>
+constexpr ElementwiseKernels elementwise_of() {
+  return {.rms_norm = [](const float* x, const float* weight, float epsilon, std::uint32_t count,
+                         float* out) { kSet.rms_norm(x, weight, epsilon, count, out); },
+          .add = [](const float* x, std::uint32_t count, float* into) { kSet.add(x, count, into); },
+          .silu_multiply = [](const float* gate, const float* up, std::uint32_t count,
+                              float* out) { kSet.silu_multiply(gate, up, count, out); },
+          .rope = [](const float* cosine, const float* sine, std::uint32_t half,
+                     float* x) { kSet.rope(cosine, sine, half, x); },
           .softmax_numerators =
               [](float* x, std::uint32_t count, float inverse_temperature) {
                 return kSet.softmax_numerators(x, count, inverse_temperature);
@@ -129,6 +129,16 @@ constexpr KernelTable table_of(const char* name, const char* numerics_id) {
               [](const float* numerators, std::size_t count, const PowerScale& scale) {
                 return kSet.sum_of_powers(numerators, count, scale);
               }};
+}
+
+template <const VectorSet& kSet, auto kMatmul>
+constexpr KernelTable table_of(const char* name, const char* numerics_id) {
+  using Functions = Adapter<kSet, kMatmul>;
+  return {.name = name,
+          .numerics_id = numerics_id,
+          .matmul = matmul_of<kSet, kMatmul>(),
+          .attention = {.store_kv = Functions::store_kv, .attend = Functions::attend},
+          .elementwise = elementwise_of<kSet>()};
 }
 
 }  // namespace

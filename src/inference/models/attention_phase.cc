@@ -65,7 +65,7 @@ void attend_partials(const Forward& forward, const AttentionHeads& heads) {
     task.row_of = plan.partial_row_of.data() + rows.row_first;
     task.partials.use = rows.use;
     task.partials.offset = rows.partial_offset;
-    forward.kernels.attend(task);
+    forward.kernels.attention.attend(task);
   });
 }
 
@@ -99,7 +99,7 @@ void attend(const Forward& forward, const AttentionHeads& heads) {
     task.query += rows.row_first * task.query_stride;
     task.out += std::size_t{rows.row_first} * task.out_stride;
     if (task.rows[0].partial_count > 0) task.partials.use = PartialUse::Read;
-    forward.kernels.attend(task);
+    forward.kernels.attention.attend(task);
   });
 }
 

@@ -19,17 +19,17 @@ std::uint32_t window_index(const ModelSpec& model, const AttentionSpec& spec) {
 
 }  // namespace
 
-Body::Body(const ModelWeights& weights, const KernelTable& kernels, const BodyOptions& options)
+Body::Body(const PackedWeights& weights, const KernelTable& kernels, const BodyOptions& options)
     : weights_(weights),
       kernels_(kernels),
       options_(options),
-      head_(kernels, {&weights.shared.matrices[Output]}) {
+      head_(kernels.matmul, {&weights.shared.matrices[Output]}) {
   for (std::uint32_t layer = 0; layer < weights.spec.layer_count(); ++layer) {
     layers_.push_back(make_layer(layer));
   }
 }
 
-Result<std::unique_ptr<Body>> Body::create(const ModelWeights& weights, const KernelTable& kernels,
+Result<std::unique_ptr<Body>> Body::create(const PackedWeights& weights, const KernelTable& kernels,
                                            const BodyOptions& options) {
   std::unique_ptr<Body> body(new Body(weights, kernels, options));
   body->scratch_ = TRY(ForwardScratch::create(body->sizes()));
@@ -104,9 +104,9 @@ void Body::embed(const Forward& forward, std::uint32_t row) const {
   if (from.embed != nullptr) {
     std::memcpy(x, from.embed, forward.spec.embedding_width * sizeof(float));
   } else {
-    kernels_.unpack_row(weights_.shared.matrices[TokenEmbedding],
-                        static_cast<std::uint32_t>(from.token), x);
-    if (!forward.plan.adapters.empty()) embed_low_rank(kernels_, forward.plan, row, x);
+    kernels_.matmul.unpack_row(weights_.shared.matrices[TokenEmbedding],
+                               static_cast<std::uint32_t>(from.token), x);
+    if (!forward.plan.adapters.empty()) embed_low_rank(kernels_.matmul, forward.plan, row, x);
   }
   for (const Angles& each : angles_) {
     each.of.at(from.position, scratch_.cosine[row] + each.first, scratch_.sine[row] + each.first);
@@ -124,8 +124,8 @@ void Body::forward(Worker& worker, const ForwardPlan& plan) const {
 }
 
 void Body::hidden(std::uint32_t row, float* out) const {
-  kernels_.rms_norm(scratch_.x[row], weights_.shared.vectors[OutputNorm].data(),
-                    weights_.spec.rms_epsilon, weights_.spec.embedding_width, out);
+  kernels_.elementwise.rms_norm(scratch_.x[row], weights_.shared.vectors[OutputNorm].data(),
+                                weights_.spec.rms_epsilon, weights_.spec.embedding_width, out);
 }
 
 void Body::logits(Worker& worker, std::span<const float* const> vectors, float* out) const {

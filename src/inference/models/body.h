@@ -30,7 +30,7 @@ inline constexpr std::uint32_t kLogitsRowsMax = 16;  // Of one call of logits().
 
 class Body {
  public:
-  static Result<std::unique_ptr<Body>> create(const ModelWeights& weights,
+  static Result<std::unique_ptr<Body>> create(const PackedWeights& weights,
                                               const KernelTable& kernels,
                                               const BodyOptions& options);
 
@@ -56,13 +56,13 @@ class Body {
     RopeAngles of;
   };
 
-  Body(const ModelWeights& weights, const KernelTable& kernels, const BodyOptions& options);
+  Body(const PackedWeights& weights, const KernelTable& kernels, const BodyOptions& options);
   Layer make_layer(std::uint32_t layer);
   std::uint32_t angle_first(const AttentionSpec& spec);
   ForwardSizes sizes() const;
   void embed(const Forward& forward, std::uint32_t row) const;
 
-  const ModelWeights& weights_;
+  const PackedWeights& weights_;
   const KernelTable& kernels_;
   const BodyOptions options_;
   std::vector<Angles> angles_;  // One after the other in a row of ForwardScratch::cosine.

@@ -61,7 +61,7 @@ float* temporary_of(const AdapterRows& of, std::uint32_t projection, std::size_t
 
 }  // namespace
 
-void shrink(Worker& worker, const KernelTable& kernels, const ForwardPlan& plan,
+void shrink(Worker& worker, const MatmulKernels& kernels, const ForwardPlan& plan,
             const LowRankInput& input, const float* x, std::size_t x_stride) {
   std::uint32_t tile_count = 0;
   for_each_product(
@@ -104,7 +104,7 @@ void shrink(Worker& worker, const KernelTable& kernels, const ForwardPlan& plan,
   });
 }
 
-void expand(const KernelTable& kernels, const ForwardPlan& plan, const LowRankInput& input,
+void expand(const MatmulKernels& kernels, const ForwardPlan& plan, const LowRankInput& input,
             const LowRankTile& tile) {
   for (const AdapterRows& of : plan.adapters) {
     const AdapterMatrix* matrix = of.adapter->find(input.layer, input.projections[tile.projection]);
@@ -125,7 +125,7 @@ void expand(const KernelTable& kernels, const ForwardPlan& plan, const LowRankIn
   }
 }
 
-void embed_low_rank(const KernelTable& kernels, const ForwardPlan& plan, std::uint32_t row,
+void embed_low_rank(const MatmulKernels& kernels, const ForwardPlan& plan, std::uint32_t row,
                     float* x) {
   const auto token = static_cast<std::size_t>(plan.rows[row].token);
   for (const AdapterRows& of : plan.adapters) {

@@ -25,7 +25,7 @@ struct LowRankInput {
 };
 
 // Row row_first + i of the plan is at x + i * x_stride.
-void shrink(Worker& worker, const KernelTable& kernels, const ForwardPlan& plan,
+void shrink(Worker& worker, const MatmulKernels& kernels, const ForwardPlan& plan,
             const LowRankInput& input, const float* x, std::size_t x_stride);
 
 // The output of a tile of the product with the base's matrix.
@@ -38,11 +38,11 @@ struct LowRankTile {
   float* y = nullptr;  // Output 0 of row row_first.
   std::size_t y_stride = 0;
 };
-void expand(const KernelTable& kernels, const ForwardPlan& plan, const LowRankInput& input,
+void expand(const MatmulKernels& kernels, const ForwardPlan& plan, const LowRankInput& input,
             const LowRankTile& tile);
 
 // x += what the adapters of the row make of its token: [embedding_width].
-void embed_low_rank(const KernelTable& kernels, const ForwardPlan& plan, std::uint32_t row,
+void embed_low_rank(const MatmulKernels& kernels, const ForwardPlan& plan, std::uint32_t row,
                     float* x);
 
 }  // namespace quire::inference

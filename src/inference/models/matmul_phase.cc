@@ -22,8 +22,8 @@ const std::byte* prepare_rows(const Forward& forward, const Operand& operand,
   const auto prepare = [&](std::uint32_t row, std::byte* out) {
     const float* values = input(row);
     for (std::uint32_t i = 0; i < operand.count; ++i) {
-      forward.kernels.prepare(operand.formats[i], operand.column_count, values,
-                              out + operand.offsets[i]);
+      forward.kernels.matmul.prepare(operand.formats[i], operand.column_count, values,
+                                     out + operand.offsets[i]);
     }
   };
   if (row_count <= kAloneRows) {
@@ -47,7 +47,8 @@ RowBuffer normed_of(const Forward& forward, std::uint32_t row_count) {
 
 }  // namespace
 
-Operand::Operand(const KernelTable& kernels, std::initializer_list<const PackedMatrix*> matrices) {
+Operand::Operand(const MatmulKernels& kernels,
+                 std::initializer_list<const PackedMatrix*> matrices) {
   for (const PackedMatrix* matrix : matrices) {
     column_count = matrix->column_count;
     NumberFormat* end = formats + count;
@@ -75,12 +76,13 @@ Activations normed_rows(const Forward& forward, const Operand& operand, const Lo
   float* temporary = forward.scratch.own_row(forward.worker.index());
   const std::byte* bytes = prepare_rows(forward, operand, input.row_count, [&](std::uint32_t row) {
     float* to = has_adapters ? kept[row] : temporary;
-    forward.kernels.rms_norm(forward.scratch.x[input.row_first + row], norm.data(),
-                             forward.spec.rms_epsilon, forward.spec.embedding_width, to);
+    forward.kernels.elementwise.rms_norm(forward.scratch.x[input.row_first + row], norm.data(),
+                                         forward.spec.rms_epsilon, forward.spec.embedding_width,
+                                         to);
     return to;
   });
   if (has_adapters) {
-    shrink(forward.worker, forward.kernels, forward.plan, input, kept.at, kept.stride);
+    shrink(forward.worker, forward.kernels.matmul, forward.plan, input, kept.at, kept.stride);
   }
   return {&operand, bytes, input};
 }
@@ -90,7 +92,7 @@ Activations rows_of(const Forward& forward, const Operand& operand, const LowRan
   const std::byte* bytes =
       prepare_rows(forward, operand, input.row_count, [&](std::uint32_t row) { return rows[row]; });
   if (!forward.plan.adapters.empty()) {
-    shrink(forward.worker, forward.kernels, forward.plan, input, rows.at, rows.stride);
+    shrink(forward.worker, forward.kernels.matmul, forward.plan, input, rows.at, rows.stride);
   }
   return {&operand, bytes, input};
 }
@@ -164,15 +166,15 @@ void multiply_tile(const Forward& forward, const Activations& activations, const
   const PreparedActivations tokens{activations.bytes + tile.token_first * operand.stride +
                                        operand.offset_of(part.matrix->format),
                                    operand.stride, tile.token_count};
-  kernels.matmul(*part.matrix, tokens, tile.row_begin, tile.row_end, out, part.out.stride);
+  kernels.matmul.multiply(*part.matrix, tokens, tile.row_begin, tile.row_end, out, part.out.stride);
   if (part.bias != nullptr && !part.bias->empty()) {
     for (std::uint32_t t = 0; t < tile.token_count; ++t) {
-      kernels.add(part.bias->data() + tile.row_begin, tile.row_end - tile.row_begin,
-                  out + t * part.out.stride + tile.row_begin);
+      kernels.elementwise.add(part.bias->data() + tile.row_begin, tile.row_end - tile.row_begin,
+                              out + t * part.out.stride + tile.row_begin);
     }
   }
   if (forward.plan.adapters.empty() || activations.input.projections.empty()) return;
-  expand(kernels, forward.plan, activations.input,
+  expand(kernels.matmul, forward.plan, activations.input,
          {projection, tile.row_begin, tile.row_end, activations.input.row_first + tile.token_first,
           tile.token_count, out, part.out.stride});
 }
@@ -185,16 +187,17 @@ void multiply_and_add(const Forward& forward, const Activations& activations,
   if (!norm.empty()) {
     const std::uint32_t width = forward.spec.embedding_width;
     return multiply_all(forward, activations, std::span(&part, 1), [&](std::uint32_t row) {
-      forward.kernels.rms_norm(projected[row], norm.data(), forward.spec.rms_epsilon, width,
-                               projected[row]);
-      forward.kernels.add(projected[row], width,
-                          forward.scratch.x[activations.input.row_first + row]);
+      forward.kernels.elementwise.rms_norm(projected[row], norm.data(), forward.spec.rms_epsilon,
+                                           width, projected[row]);
+      forward.kernels.elementwise.add(projected[row], width,
+                                      forward.scratch.x[activations.input.row_first + row]);
     });
   }
   multiply(forward, activations, part,
            [&](std::uint32_t row, std::uint32_t begin, std::uint32_t end) {
-             forward.kernels.add(projected[row] + begin, end - begin,
-                                 forward.scratch.x[activations.input.row_first + row] + begin);
+             forward.kernels.elementwise.add(
+                 projected[row] + begin, end - begin,
+                 forward.scratch.x[activations.input.row_first + row] + begin);
            });
 }
 

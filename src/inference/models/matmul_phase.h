@@ -17,7 +17,7 @@
 
 #include "inference/models/forward_scratch.h"
 #include "inference/models/low_rank.h"
-#include "inference/models/model_weights.h"
+#include "inference/models/packed_weights.h"
 
 namespace quire::inference {
 
@@ -42,7 +42,7 @@ struct Operand {
   std::uint32_t column_count = 0;
 
   Operand() = default;
-  Operand(const KernelTable& kernels, std::initializer_list<const PackedMatrix*> matrices);
+  Operand(const MatmulKernels& kernels, std::initializer_list<const PackedMatrix*> matrices);
   std::size_t offset_of(NumberFormat format) const;
 };
 

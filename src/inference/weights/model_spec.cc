@@ -128,6 +128,28 @@ std::vector<KvHeads> kv_heads(const ModelSpec& spec) {
   return heads;
 }
 
+ModelInfo model_info(const ModelSpec& spec, const Digest& digest) {
+  ModelInfo info;
+  info.name = spec.name;
+  info.architecture = spec.architecture;
+  info.vocabulary_size = spec.vocabulary_size;
+  info.context_length = spec.context_length;
+  info.embedding_width = spec.embedding_width;
+  info.layer_count = spec.layer_count();
+  if (const AttentionSpec* attention = first_attention(spec)) {
+    info.head_count = attention->head_count;
+    info.kv_head_count = attention->kv_head_count;
+    info.head_dim = attention->head_dim;
+  }
+  info.kv_heads = kv_heads(spec);
+  info.bos_id = spec.bos_id;
+  info.eos_id = spec.eos_id;
+  info.stop_ids = spec.stop_ids;
+  info.add_bos = spec.add_bos.value_or(false);
+  info.digest = digest;
+  return info;
+}
+
 std::vector<std::uint32_t> sliding_windows(const ModelSpec& spec) {
   std::vector<std::uint32_t> windows;
   for (const LayerSpec& layer : spec.layers) {

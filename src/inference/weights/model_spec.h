@@ -90,6 +90,8 @@ struct ModelSpec {
 const AttentionSpec* first_attention(const ModelSpec& spec);
 // The heads with keys and values of each layer.
 std::vector<KvHeads> kv_heads(const ModelSpec& spec);
+// The description of the model for the layers above, from the files' own texts.
+ModelInfo model_info(const ModelSpec& spec, const Digest& digest);
 // The windows that layers have, each once, in the order of the layers; 0: none.
 std::vector<std::uint32_t> sliding_windows(const ModelSpec& spec);
 

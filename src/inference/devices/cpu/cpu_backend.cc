@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "inference/devices/cpu/batch_plan.h"
+#include "inference/devices/cpu/pack.h"
 #include "inference/devices/shared/batch_check.h"
 #include "inference/devices/shared/output_forms.h"
 #include "inference/devices/shared/page_transfer.h"
@@ -64,7 +65,7 @@ Result<void> check_options(const DeviceOptions& options) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const KernelTable& kernels, std::unique_ptr<ModelWeights> weights,
+  CpuBackend(const KernelTable& kernels, std::unique_ptr<PackedWeights> weights,
              std::unique_ptr<Body> body, KvStore kv, EmbedStore embeds,
              BackendCapabilities capabilities, const DeviceOptions& options, CompletionSink& sink)
       : kernels_(kernels),
@@ -73,7 +74,7 @@ class CpuBackend final : public Backend {
         kv_(std::move(kv)),
         embeds_(std::move(embeds)),
         capabilities_(std::move(capabilities)),
-        model_(model_info(*weights_)),
+        model_(model_info(weights_->spec, weights_->digest)),
         options_(options),
         sink_(sink),
         adapter_base_(adapter_base(weights_->spec)),
@@ -84,7 +85,8 @@ class CpuBackend final : public Backend {
                .partial_count_max = options.uses_partials ? kPartialCountMax : 0}),
         scratch_(options.threads),
         logits_(std::size_t{kLogitsRowsMax} * model_.vocabulary_size) {
-    for (OutputScratch& each : scratch_) each.fast_draw.sum_of_powers = kernels_.sum_of_powers;
+    for (OutputScratch& each : scratch_)
+      each.fast_draw.sum_of_powers = kernels_.elementwise.sum_of_powers;
     device_ = std::thread([this] { serve(); });
   }
 
@@ -222,7 +224,7 @@ class CpuBackend final : public Backend {
         const std::span logits(logits_.data() + std::size_t{i} * model_.vocabulary_size,
                                model_.vocabulary_size);
         completion.distributions[index] =
-            output_form(batch.distributions[index], logits, kernels_.softmax_numerators,
+            output_form(batch.distributions[index], logits, kernels_.elementwise.softmax_numerators,
                         scratch_[worker.index()]);
       });
     }
@@ -235,7 +237,7 @@ class CpuBackend final : public Backend {
   }
 
   const KernelTable& kernels_;
-  std::unique_ptr<ModelWeights> weights_;
+  std::unique_ptr<PackedWeights> weights_;
   std::unique_ptr<Body> body_;
   KvStore kv_;
   EmbedStore embeds_;
@@ -266,8 +268,8 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
   const KernelTable* kernels = TRY(choose_kernels(options.name));
   const KvLayout layout = TRY(layout_for(files.spec(), options));
   const std::uint32_t page_count = TRY(page_count_for(layout, options));
-  auto weights = std::make_unique<ModelWeights>(
-      TRY(ModelWeights::load(files, *kernels, options.threads, options.on_load)));
+  auto weights = std::make_unique<PackedWeights>(
+      TRY(pack_weights(files, kernels->matmul, options.threads, options.on_load)));
   std::unique_ptr<Body> body = TRY(Body::create(
       *weights, *kernels,
       {.kv = layout, .row_count_max = options.row_count_max, .worker_count = options.threads}));

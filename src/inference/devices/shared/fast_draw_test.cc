@@ -85,7 +85,7 @@ double some_random(sampling::Random& random) {
 
 SumOfPowers sum_of_powers_of(std::uint64_t seed) {
   const auto tables = supported_kernels();
-  return tables[seed % tables.size()]->sum_of_powers;
+  return tables[seed % tables.size()]->elementwise.sum_of_powers;
 }
 
 void compare(std::uint64_t seed) {

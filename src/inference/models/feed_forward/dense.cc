@@ -16,8 +16,9 @@ DenseFeedForward::DenseFeedForward(std::uint32_t layer, const RoleWeights& weigh
                                    const KernelTable& kernels)
     : layer_(layer),
       weights_(&weights),
-      gate_up_(kernels, {&weights.matrices[FeedForwardGate], &weights.matrices[FeedForwardUp]}),
-      down_(kernels, {&weights.matrices[FeedForwardDown]}) {}
+      gate_up_(kernels.matmul,
+               {&weights.matrices[FeedForwardGate], &weights.matrices[FeedForwardUp]}),
+      down_(kernels.matmul, {&weights.matrices[FeedForwardDown]}) {}
 
 void DenseFeedForward::forward(const Forward& forward) const {
   const std::uint32_t row_count = forward.row_count();
@@ -37,11 +38,11 @@ void DenseFeedForward::forward_rows(const Forward& forward, std::uint32_t row_fi
                                          weights_->vectors[FeedForwardNorm]);
   const MatrixOut parts[] = {{&matrices[FeedForwardGate], nullptr, gate},
                              {&matrices[FeedForwardUp], nullptr, up}};
-  multiply_both(forward, normed, parts,
-                [&](std::uint32_t row, std::uint32_t begin, std::uint32_t end) {
-                  float* gated = gate[row] + begin;
-                  forward.kernels.silu_multiply(gated, up[row] + begin, end - begin, gated);
-                });
+  multiply_both(
+      forward, normed, parts, [&](std::uint32_t row, std::uint32_t begin, std::uint32_t end) {
+        float* gated = gate[row] + begin;
+        forward.kernels.elementwise.silu_multiply(gated, up[row] + begin, end - begin, gated);
+      });
 
   const Activations hidden = rows_of(forward, down_, {layer_, kDown, row_first, row_count}, gate);
   multiply_and_add(forward, hidden, matrices[FeedForwardDown], nullptr,

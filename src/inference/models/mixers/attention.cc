@@ -21,9 +21,9 @@ AttentionMixer::AttentionMixer(std::uint32_t layer, const AttentionSpec& spec,
       kv_(&kv),
       angle_first_(angle_first),
       window_(window),
-      qkv_(kernels, {&weights.matrices[AttentionQ], &weights.matrices[AttentionK],
-                     &weights.matrices[AttentionV]}),
-      output_(kernels, {&weights.matrices[TensorRole::AttentionOutput]}) {}
+      qkv_(kernels.matmul, {&weights.matrices[AttentionQ], &weights.matrices[AttentionK],
+                            &weights.matrices[AttentionV]}),
+      output_(kernels.matmul, {&weights.matrices[TensorRole::AttentionOutput]}) {}
 
 void AttentionMixer::forward(const Forward& forward) const {
   const auto& matrices = weights_->matrices;
@@ -58,13 +58,13 @@ void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row)
   const float* sine = forward.scratch.sine[row] + angle_first_;
   const auto norm_width = [&](float* all, std::uint32_t width, const std::vector<float>& norm) {
     if (spec_->qk_norm != QkNorm::WholeWidth) return;
-    kernels.rms_norm(all, norm.data(), forward.spec.rms_epsilon, width, all);
+    kernels.elementwise.rms_norm(all, norm.data(), forward.spec.rms_epsilon, width, all);
   };
   const auto turn = [&](float* head, const std::vector<float>& norm) {
     if (spec_->qk_norm == QkNorm::EachHead) {
-      kernels.rms_norm(head, norm.data(), forward.spec.rms_epsilon, dim, head);
+      kernels.elementwise.rms_norm(head, norm.data(), forward.spec.rms_epsilon, dim, head);
     }
-    if (spec_->rope) kernels.rope(cosine, sine, dim / 2, head);
+    if (spec_->rope) kernels.elementwise.rope(cosine, sine, dim / 2, head);
   };
   float* query = forward.scratch.qkv[row];
   norm_width(query, spec_->query_width(), weights_->vectors[AttentionQNorm]);
@@ -78,8 +78,8 @@ void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row)
   norm_width(key, spec_->kv_width(), weights_->vectors[AttentionKNorm]);
   for (std::uint32_t h = 0; h < spec_->kv_head_count; ++h) {
     turn(key + h * dim, weights_->vectors[AttentionKNorm]);
-    kernels.store_kv(kv_->format(), dim, kv_->page_size(), to.page_slot, key + h * dim,
-                     value + h * dim, to.page + kv_->head_offset(layer_, h));
+    kernels.attention.store_kv(kv_->format(), dim, kv_->page_size(), to.page_slot, key + h * dim,
+                               value + h * dim, to.page + kv_->head_offset(layer_, h));
   }
 }
 

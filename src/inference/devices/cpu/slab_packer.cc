@@ -1,4 +1,4 @@
-#include "inference/models/slab_packer.h"
+#include "inference/devices/cpu/slab_packer.h"
 
 #include <utility>
 
@@ -6,7 +6,8 @@
 
 namespace quire::inference {
 
-SlabPacker::SlabPacker(const KernelTable& kernels, std::uint32_t thread_count) : kernels_(kernels) {
+SlabPacker::SlabPacker(const MatmulKernels& kernels, std::uint32_t thread_count)
+    : kernels_(kernels) {
   for (std::uint32_t i = 0; i < thread_count; ++i) {
     Result<std::thread> thread = start_thread("packing weights", [this] { serve(); });
     if (!thread.ok()) break;

@@ -1,10 +1,12 @@
-#include "inference/models/slab_packer.h"
+#include "inference/devices/cpu/slab_packer.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <utility>
+
+#include "inference/kernels/kernels.h"
 
 namespace quire::inference {
 namespace {
@@ -20,7 +22,7 @@ std::vector<std::byte> random_rows(NumberFormat format) {
   return rows;
 }
 
-std::vector<std::byte> packed_in_slabs(const KernelTable& kernels, NumberFormat format,
+std::vector<std::byte> packed_in_slabs(const MatmulKernels& kernels, NumberFormat format,
                                        const std::vector<std::byte>& rows,
                                        std::uint32_t thread_count) {
   std::vector<std::byte> packed(kernels.packed_bytes(format, kRows, kColumns));
@@ -45,10 +47,10 @@ TEST(SlabPacker, PacksTheSameBytesOnAnyNumberOfThreads) {
   for (const KernelTable* kernels : supported_kernels()) {
     for (const NumberFormat format : {NumberFormat::Q4_0, NumberFormat::Q8_0, NumberFormat::F16}) {
       const std::vector<std::byte> rows = random_rows(format);
-      std::vector<std::byte> whole(kernels->packed_bytes(format, kRows, kColumns));
-      kernels->pack_rows(format, kColumns, 0, kRows, rows.data(), whole.data());
+      std::vector<std::byte> whole(kernels->matmul.packed_bytes(format, kRows, kColumns));
+      kernels->matmul.pack_rows(format, kColumns, 0, kRows, rows.data(), whole.data());
       for (const std::uint32_t threads : {0u, 1u, 3u}) {
-        EXPECT_EQ(packed_in_slabs(*kernels, format, rows, threads), whole)
+        EXPECT_EQ(packed_in_slabs(kernels->matmul, format, rows, threads), whole)
             << kernels->name << " " << threads;
       }
     }
@@ -56,7 +58,7 @@ TEST(SlabPacker, PacksTheSameBytesOnAnyNumberOfThreads) {
 }
 
 TEST(SlabPacker, EndsWithSlabsThatNobodyWaitsFor) {
-  const KernelTable& kernels = *supported_kernels().back();
+  const MatmulKernels& kernels = supported_kernels().back()->matmul;
   const std::vector<std::byte> rows = random_rows(NumberFormat::F32);
   std::vector<std::byte> packed(kernels.packed_bytes(NumberFormat::F32, kRows, kColumns));
   SlabPacker packer(kernels, 2);

@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "inference/kernels/kernels.h"
+#include "inference/kernels/matmul_kernels.h"
 
 namespace quire::inference {
 
@@ -35,7 +35,7 @@ struct Slab {
 
 class SlabPacker {
  public:
-  SlabPacker(const KernelTable& kernels, std::uint32_t thread_count);
+  SlabPacker(const MatmulKernels& kernels, std::uint32_t thread_count);
   ~SlabPacker();
   SlabPacker(const SlabPacker&) = delete;
   SlabPacker& operator=(const SlabPacker&) = delete;
@@ -54,7 +54,7 @@ class SlabPacker {
   // Takes the oldest slab, packs it without the lock, and puts its buffer back.
   void pack_one(std::unique_lock<std::mutex>& lock);
 
-  const KernelTable& kernels_;
+  const MatmulKernels& kernels_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Slab>> free_;  // Guarded by mutex_, as all below.

@@ -1,0 +1,112 @@
+#include "inference/devices/cpu/pack.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "inference/devices/cpu/slab_packer.h"
+#include "inference/kernels/scalar/decode.h"
+
+namespace quire::inference {
+namespace {
+
+constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
+// The loader hashes 2 GB/s, which three packing threads keep up with.
+constexpr std::uint32_t kPackingThreadsMax = 3;
+
+bool is_matrix(const TensorInfo& tensor) {
+  return row_of(tensor.role).kind == TensorKind::Matrix;
+}
+
+class Packing {
+ public:
+  Packing(const ModelFiles& files, const MatmulKernels& kernels, std::uint32_t thread_count,
+          const LoadProgress& progress)
+      : stored_(files, progress),
+        kernels_(kernels),
+        packer_(kernels, std::min(thread_count - 1, kPackingThreadsMax)) {
+    packed_.spec = files.spec();
+    packed_.layers.resize(files.spec().layer_count());
+  }
+
+  Result<PackedWeights> run() {
+    TRY(reserve());
+    for (std::size_t i = 0; i < stored_.tensor_count(); ++i) TRY(pack(stored_.tensor(i)));
+    packer_.finish();
+    if (packed_.spec.tied_embeddings) {
+      auto& matrices = packed_.shared.matrices;
+      matrices[TensorRole::Output] = matrices[TensorRole::TokenEmbedding];
+    }
+    packed_.digest = stored_.finish();
+    return std::move(packed_);
+  }
+
+ private:
+  std::size_t arena_bytes(const TensorInfo& tensor) const {
+    const std::size_t bytes =
+        kernels_.packed_bytes(tensor.format, tensor.row_count, tensor.column_count);
+    return (bytes + 63) / 64 * 64;
+  }
+
+  // One arena for all matrices.
+  Result<void> reserve() {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < stored_.tensor_count(); ++i) {
+      if (is_matrix(stored_.tensor(i))) bytes += arena_bytes(stored_.tensor(i));
+    }
+    packed_.arena = TRY(MappedMemory::create(bytes + kPackedSlackBytes));
+    return {};
+  }
+
+  Result<void> pack(const TensorInfo& tensor) {
+    const bool is_in_layer = row_of(tensor.role).place == TensorPlace::Layer;
+    RoleWeights& place = is_in_layer ? packed_.layers[tensor.layer] : packed_.shared;
+    if (is_matrix(tensor)) return pack_matrix(tensor, place.matrices[tensor.role]);
+    std::vector<float>& vector = place.vectors[tensor.role];
+    std::vector<std::byte> bytes;
+    TRY(stored_.read(tensor, tensor.row_count, bytes));
+    vector.resize(tensor.column_count);
+    decode_row(tensor.format, bytes.data(), tensor.column_count, vector.data());
+    return {};
+  }
+
+  Result<void> pack_matrix(const TensorInfo& tensor, PackedMatrix& matrix) {
+    std::byte* packed = packed_.arena.data() + arena_used_;
+    arena_used_ += arena_bytes(tensor);
+    matrix = {tensor.format, tensor.row_count, tensor.column_count, packed};
+    // Whole heads, so that rows that are reordered within a head are read once.
+    const std::uint64_t unit = std::lcm(std::uint64_t{64}, tensor.rows_together());
+    const std::uint64_t wanted = kSlabBytes / std::max<std::uint64_t>(1, tensor.row_bytes());
+    const std::uint64_t slab_rows = std::max(unit, wanted / unit * unit);
+    for (std::uint64_t row = 0; row < tensor.row_count; row += slab_rows) {
+      std::unique_ptr<Slab> slab = packer_.take();
+      slab->format = tensor.format;
+      slab->column_count = tensor.column_count;
+      slab->row_first = static_cast<std::uint32_t>(row);
+      slab->row_count =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(slab_rows, tensor.row_count - row));
+      slab->packed = packed;
+      TRY(stored_.read(tensor, slab->row_count, slab->rows));
+      packer_.hand_in(std::move(slab));
+    }
+    return {};
+  }
+
+  ModelWeights stored_;
+  const MatmulKernels& kernels_;
+  PackedWeights packed_;
+  std::size_t arena_used_ = 0;
+  SlabPacker packer_;
+};
+
+}  // namespace
+
+Result<PackedWeights> pack_weights(const ModelFiles& files, const MatmulKernels& kernels,
+                                   std::uint32_t thread_count, const LoadProgress& progress) {
+  QUIRE_CHECK(thread_count >= 1, "the caller's thread loads");
+  return Packing(files, kernels, thread_count, progress).run();
+}
+
+}  // namespace quire::inference
