@@ -5,9 +5,11 @@
 namespace quire::inference {
 namespace {
 
-constexpr const Architecture* kArchitectures[] = {&kLlama, &kQwen2, &kQwen3, &kOlmo2, &kSmolLm3};
-constexpr const ConfigType* kConfigTypes[] = {&kLlamaConfig, &kMistralConfig, &kQwen2Config,
-                                              &kQwen3Config, &kOlmo2Config,   &kSmolLm3Config};
+constexpr const Architecture* kArchitectures[] = {&kLlama,    &kQwen2, &kQwen3,  &kQwen2Moe,
+                                                  &kQwen3Moe, &kOlmo2, &kSmolLm3};
+constexpr const ConfigType* kConfigTypes[] = {&kLlamaConfig, &kMistralConfig,  &kQwen2Config,
+                                              &kQwen3Config, &kQwen2MoeConfig, &kQwen3MoeConfig,
+                                              &kOlmo2Config, &kSmolLm3Config};
 
 // "a, b and c"
 template <typename T>

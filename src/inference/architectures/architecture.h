@@ -25,6 +25,7 @@ struct Architecture {
   // Tensors that each model of it has, and models of other families may have.
   bool has_qkv_bias = false;
   QkNorm qk_norm = QkNorm::None;
+  bool is_mixture = false;  // Its layers have experts.
   // Reads what GGUF files of it mean beyond the common keys. Null: they mean no more.
   Result<void> (*complete)(const GgufMetadata& metadata, ModelSpec& spec) = nullptr;
 };
@@ -61,6 +62,10 @@ extern const Architecture kQwen2;
 extern const ConfigType kQwen2Config;
 extern const Architecture kQwen3;
 extern const ConfigType kQwen3Config;
+extern const Architecture kQwen2Moe;
+extern const ConfigType kQwen2MoeConfig;
+extern const Architecture kQwen3Moe;
+extern const ConfigType kQwen3MoeConfig;
 extern const Architecture kOlmo2;
 extern const ConfigType kOlmo2Config;
 extern const Architecture kSmolLm3;

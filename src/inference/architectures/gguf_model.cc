@@ -181,16 +181,17 @@ Result<void> read_special_tokens(const GgufMetadata& metadata, ModelSpec& spec) 
 // Refuses keys that llama.cpp reads for every architecture and that this body lacks. Keys that it
 // reads for other architectures alone, such as attention.sliding_window and granite's scales, have
 // no effect here.
-Result<void> refuse_unsupported(const GgufFile& file, const std::string& prefix) {
+Result<void> refuse_unsupported(const GgufFile& file, const std::string& prefix,
+                                const Architecture& architecture) {
   const GgufMetadata& metadata = *file.metadata;
   const auto refusal = [&](const std::string& key, const std::string& value,
                            const std::string& why) {
     return in_file(file, ErrorCode::NotSupported, prefix + key + " is " + value + "; " + why);
   };
   const std::uint32_t experts = TRY(metadata.find_u32(prefix + "expert_count")).value_or(0);
-  if (experts != 0) {
+  if (experts != 0 && !architecture.is_mixture) {
     return refusal("expert_count", std::to_string(experts),
-                   "mixtures of experts are not supported");
+                   "models of this architecture have no experts here");
   }
   const std::uint32_t drafting =
       TRY(metadata.find_u32(prefix + "nextn_predict_layers")).value_or(0);
@@ -322,9 +323,9 @@ Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
   }
   spec.name = TRY(metadata.find_text("general.name")).value_or(spec.architecture);
   const std::string prefix = spec.architecture + ".";
-  TRY(refuse_unsupported(file, prefix));
-  TRY(read_shape(file, prefix, spec));
   const Architecture* architecture = find_architecture(spec.architecture);
+  TRY(refuse_unsupported(file, prefix, *architecture));
+  TRY(read_shape(file, prefix, spec));
   if (architecture->complete != nullptr) TRY(architecture->complete(metadata, spec));
   TRY(check(file, spec));  // Before anything is sized by it.
   spec.ropes = {TRY(read_rope(file, prefix, spec.layers.front().attention()->head_dim))};
@@ -336,12 +337,12 @@ Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
 Result<std::vector<StoredTensor>> gguf_stored_tensors(const GgufFile& file) {
   std::vector<StoredTensor> stored;
   for (const GgufTensor& tensor : file.tensors) {
-    if (tensor.dimensions[2] != 1 || tensor.dimensions[3] != 1) {
+    if (tensor.dimensions[3] != 1) {
       return in_file(file, ErrorCode::NotSupported,
-                     "tensor " + in_quotes(tensor.name) + " has more than two dimensions");
+                     "tensor " + in_quotes(tensor.name) + " has more than three dimensions");
     }
     stored.push_back({tensor.name, tensor.format, tensor.dimensions[1], tensor.dimensions[0],
-                      tensor.offset, tensor.source});
+                      tensor.dimensions[2], tensor.offset, tensor.source});
   }
   return stored;
 }

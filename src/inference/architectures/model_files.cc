@@ -51,16 +51,21 @@ Result<std::vector<TokenizerTexts::Named>> read_templates(const std::string& fol
   return templates;
 }
 
-// Leading and trailing dimensions of 1 aside, a tensor is a matrix or a vector.
+// A tensor is a vector, a matrix, or a stack of matrices.
 Result<StoredTensor> stored(const SafetensorsTensor& tensor) {
-  StoredTensor result{tensor.name, tensor.format, 1, 1, tensor.offset, tensor.source};
-  if (tensor.dimensions.empty() || tensor.dimensions.size() > 2) {
+  const std::vector<std::uint64_t>& dimensions = tensor.dimensions;
+  if (dimensions.empty() || dimensions.size() > 3) {
     return Error(ErrorCode::NotSupported,
                  tensor.source->name() + ": tensor " + in_quotes(tensor.name) + " has " +
-                     std::to_string(tensor.dimensions.size()) + " dimensions; 1 or 2 are read");
+                     std::to_string(dimensions.size()) + " dimensions; 1 to 3 are read");
   }
-  result.column_count = tensor.dimensions.back();
-  if (tensor.dimensions.size() == 2) result.row_count = tensor.dimensions.front();
+  StoredTensor result{.name = tensor.name,
+                      .format = tensor.format,
+                      .column_count = dimensions.back(),
+                      .offset = tensor.offset,
+                      .source = tensor.source};
+  if (dimensions.size() >= 2) result.row_count = dimensions[dimensions.size() - 2];
+  if (dimensions.size() == 3) result.matrix_count = dimensions.front();
   return result;
 }
 
@@ -204,6 +209,21 @@ Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
 
 namespace {
 
+std::uint32_t dense_width(const LayerSpec& layer) {
+  const DenseSpec* dense = layer.dense();
+  return dense == nullptr ? 0 : dense->width;
+}
+
+void add_experts(Sha256& hash, const ExpertsSpec& experts) {
+  add_text(hash, "experts");
+  for (const std::uint32_t number :
+       {experts.expert_count, experts.used_count, experts.width, experts.shared_width,
+        std::uint32_t{experts.is_renormalised}}) {
+    add_value(hash, number);
+  }
+  add_value(hash, experts.weight_scale);
+}
+
 // Adds the numbers of each layer, which models whose layers are alike do not need.
 void add_layers(Sha256& hash, const ModelSpec& spec) {
   add_text(hash, "layers");
@@ -213,10 +233,10 @@ void add_layers(Sha256& hash, const ModelSpec& spec) {
          {attention.head_count, attention.kv_head_count, attention.head_dim,
           attention.sliding_window, attention.rope.value_or(kNoRope),
           static_cast<std::uint32_t>(attention.qk_norm), std::uint32_t{attention.has_qkv_bias},
-          std::uint32_t{attention.has_output_bias},
-          std::get<DenseSpec>(layer.feed_forward).width}) {
+          std::uint32_t{attention.has_output_bias}, dense_width(layer)}) {
       add_value(hash, number);
     }
+    if (const ExpertsSpec* experts = layer.experts()) add_experts(hash, *experts);
   }
 }
 
@@ -231,7 +251,7 @@ ModelDigester::ModelDigester(const ModelSpec& spec) {
   const AttentionSpec& attention = std::get<AttentionSpec>(first.mixer);
   for (const std::uint32_t number :
        {spec.vocabulary_size, spec.embedding_width, spec.layer_count(), attention.head_count,
-        attention.kv_head_count, attention.head_dim, std::get<DenseSpec>(first.feed_forward).width,
+        attention.kv_head_count, attention.head_dim, dense_width(first),
         attention.sliding_window}) {
     add_value(hash_, number);
   }
@@ -246,7 +266,7 @@ ModelDigester::ModelDigester(const ModelSpec& spec) {
   }
   const bool are_alike = std::ranges::all_of(
       spec.layers, [&](const LayerSpec& layer) { return layer == spec.layers.front(); });
-  if (!are_alike) add_layers(hash_, spec);
+  if (!are_alike || has_experts(spec)) add_layers(hash_, spec);
 }
 
 void ModelDigester::begin_tensor(const TensorInfo& tensor) {
@@ -255,6 +275,7 @@ void ModelDigester::begin_tensor(const TensorInfo& tensor) {
   for (const std::uint32_t number : {tensor.layer, tensor.row_count, tensor.column_count}) {
     add_value(hash_, number);
   }
+  if (row_of(tensor.role).place == TensorPlace::Expert) add_value(hash_, tensor.expert);
 }
 
 Result<Digest> digest_model(const ModelFiles& model) {
@@ -271,7 +292,7 @@ Result<Digest> digest_model(const ModelFiles& model) {
     for (std::uint32_t row = 0; row < tensor.row_count; row += step) {
       const std::uint32_t count = std::min(step, tensor.row_count - row);
       chunk.resize(count * row_bytes);
-      TRY(weights.read(tensor.role, tensor.layer, row, count, chunk));
+      TRY(weights.read(index, row, count, chunk));
       digester.add(chunk);
     }
   }

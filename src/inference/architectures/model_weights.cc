@@ -18,7 +18,7 @@ Result<void> ModelWeights::read(const TensorInfo& tensor, std::uint32_t row_coun
   QUIRE_CHECK(row_count <= tensor.row_count - row_at_, "each row is read once");
   if (row_at_ == 0) digester_.begin_tensor(tensor);
   into.resize(row_count * tensor.row_bytes());
-  TRY(source_.read(tensor.role, tensor.layer, row_at_, row_count, into));
+  TRY(source_.read(tensor_at_, row_at_, row_count, into));
   digester_.add(into);
   row_at_ += row_count;
   if (row_at_ == tensor.row_count) {

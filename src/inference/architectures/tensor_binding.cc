@@ -1,6 +1,6 @@
 #include "inference/architectures/tensor_binding.h"
 
-#include <map>
+#include <functional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,11 +13,25 @@
 namespace quire::inference {
 namespace {
 
-std::string tensor_name(const TensorRow& row, TensorNaming naming, std::uint32_t layer) {
+std::string in_layer(TensorNaming naming, std::uint32_t layer, std::string_view stem) {
   const bool is_gguf = naming == TensorNaming::Gguf;
-  const char* stem = is_gguf ? row.gguf : row.hugging_face;
-  if (row.place == TensorPlace::Model) return stem;
-  return (is_gguf ? "blk." : "model.layers.") + std::to_string(layer) + "." + stem;
+  return (is_gguf ? "blk." : "model.layers.") + std::to_string(layer) + "." + std::string(stem);
+}
+
+std::string tensor_name(const TensorRow& row, TensorNaming naming, std::uint32_t layer) {
+  const char* stem = naming == TensorNaming::Gguf ? row.gguf : row.hugging_face;
+  return row.place == TensorPlace::Model ? stem : in_layer(naming, layer, stem);
+}
+
+// The name of the tensor that holds the role of all experts of a layer; empty: files have no such.
+std::string whole_name(const TensorRow& row, TensorNaming naming, std::uint32_t layer) {
+  const char* stem = naming == TensorNaming::Gguf ? row.gguf_whole : row.hugging_face_whole;
+  return stem == nullptr ? std::string() : in_layer(naming, layer, stem);
+}
+
+std::string with_number(std::string name, std::uint32_t expert) {
+  const std::size_t at = name.find('*');
+  return at == std::string::npos ? name : name.replace(at, 1, std::to_string(expert));
 }
 
 // Frequencies, which some files carry and the body derives.
@@ -25,36 +39,127 @@ bool may_be_left_out(std::string_view name) {
   return name == "rope_freqs.weight" || name.ends_with(".rotary_emb.inv_freq");
 }
 
-Result<WeightSource::Entry> bind_tensor(const StoredTensor& tensor, const TensorRow& row,
-                                        std::uint32_t layer, TensorShape shape,
-                                        const ModelSpec& spec, TensorNaming naming) {
-  const std::string where = tensor.source->name() + ": tensor " + in_quotes(tensor.name);
-  if (tensor.row_count != shape.row_count || tensor.column_count != shape.column_count) {
-    return Error(ErrorCode::Corrupted,
-                 where + " has " + std::to_string(tensor.row_count) + " rows of " +
-                     std::to_string(tensor.column_count) + " numbers; the model's shape wants " +
-                     std::to_string(shape.row_count) + " of " + std::to_string(shape.column_count));
-  }
-  if (row.kind == TensorKind::Vector && is_quantised(tensor.format)) {
-    return Error(ErrorCode::NotSupported, where + " is a vector in " +
-                                              format_shape(tensor.format).name +
-                                              "; F32, F16 and BF16 are supported");
-  }
-  const Architecture* architecture = find_architecture(spec.architecture);
-  const bool interleaved = row.is_turned && naming == TensorNaming::Gguf &&
-                           architecture != nullptr && architecture->has_interleaved_rows;
-  WeightSource::Entry entry;
-  entry.info = {row.role,
-                layer,
-                tensor.format,
-                static_cast<std::uint32_t>(shape.row_count),
-                static_cast<std::uint32_t>(shape.column_count),
-                interleaved ? spec.layers[layer].attention()->head_dim : 0,
-                tensor.name};
-  entry.source = tensor.source;
-  entry.offset = tensor.offset;
-  return entry;
+std::string shape_text(std::uint64_t matrices, std::uint64_t rows, std::uint64_t columns) {
+  return (matrices == 1 ? "" : std::to_string(matrices) + " times ") + std::to_string(rows) +
+         " rows of " + std::to_string(columns) + " numbers";
 }
+
+// A role as a file has it: one of the parts of a tensor, which holds the role of expert_count
+// experts.
+struct Placed {
+  const StoredTensor& tensor;
+  std::uint32_t expert_count = 1;
+  std::uint32_t part = 0;
+  std::uint32_t part_count = 1;
+};
+
+class Binder {
+ public:
+  Binder(const std::vector<StoredTensor>& tensors, TensorNaming naming, const ModelSpec& spec)
+      : naming_(naming), spec_(spec), architecture_(find_architecture(spec.architecture)) {
+    for (const StoredTensor& tensor : tensors) tensors_.emplace(tensor.name, &tensor);
+  }
+
+  Result<WeightSource> bind() {
+    for (const TensorRow& row : tensor_rows()) {
+      const std::uint32_t count = row.place == TensorPlace::Model ? 1 : spec_.layer_count();
+      for (std::uint32_t layer = 0; layer < count; ++layer) {
+        const std::optional<TensorShape> shape = row.shape(spec_, spec_.layers[layer]);
+        if (!shape) continue;
+        if (row.place == TensorPlace::Expert) {
+          TRY(bind_experts(row, layer, *shape));
+        } else {
+          const StoredTensor& tensor = TRY(take(tensor_name(row, naming_, layer)));
+          TRY(add({tensor}, row, layer, *shape));
+        }
+      }
+    }
+    TRY(refuse_unclaimed());
+    return WeightSource(std::move(entries_));
+  }
+
+ private:
+  Result<std::reference_wrapper<const StoredTensor>> take(const std::string& name) {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) {
+      return Error(ErrorCode::Corrupted, "the tensor " + name + " is missing");
+    }
+    claimed_.insert(found->first);
+    return std::cref(*found->second);
+  }
+
+  // The experts of a layer lie in one tensor, perhaps with another role, or each in its own.
+  Result<void> bind_experts(const TensorRow& row, std::uint32_t layer, TensorShape shape) {
+    const std::uint32_t count = spec_.layers[layer].experts()->expert_count;
+    const std::string whole = whole_name(row, naming_, layer);
+    if (tensors_.contains(whole)) {
+      return add({TRY(take(whole)), count, row.part, row.part_count}, row, layer, shape);
+    }
+    const std::string name = tensor_name(row, naming_, layer);
+    if (naming_ == TensorNaming::Gguf) return add({TRY(take(name)), count}, row, layer, shape);
+    for (std::uint32_t expert = 0; expert < count; ++expert) {
+      const StoredTensor& tensor = TRY(take(with_number(name, expert)));
+      TRY(add({tensor}, row, layer, shape));
+      entries_.back().info.expert = expert;
+    }
+    return {};
+  }
+
+  Result<void> add(const Placed& placed, const TensorRow& row, std::uint32_t layer,
+                   TensorShape shape) {
+    const StoredTensor& tensor = placed.tensor;
+    const std::string where = tensor.source->name() + ": tensor " + in_quotes(tensor.name);
+    const std::uint64_t row_count = shape.row_count * placed.part_count;
+    if (tensor.matrix_count != placed.expert_count || tensor.row_count != row_count ||
+        tensor.column_count != shape.column_count) {
+      return Error(ErrorCode::Corrupted,
+                   where + " has " +
+                       shape_text(tensor.matrix_count, tensor.row_count, tensor.column_count) +
+                       "; the model's shape wants " +
+                       shape_text(placed.expert_count, row_count, shape.column_count));
+    }
+    if (row.kind == TensorKind::Vector && is_quantised(tensor.format)) {
+      return Error(ErrorCode::NotSupported, where + " is a vector in " +
+                                                format_shape(tensor.format).name +
+                                                "; F32, F16 and BF16 are supported");
+    }
+    const bool is_interleaved = row.is_turned && naming_ == TensorNaming::Gguf &&
+                                architecture_ != nullptr && architecture_->has_interleaved_rows;
+    for (std::uint32_t expert = 0; expert < placed.expert_count; ++expert) {
+      WeightSource::Entry& entry = entries_.emplace_back();
+      entry.info = {
+          .role = row.role,
+          .layer = layer,
+          .expert = expert,
+          .format = tensor.format,
+          .row_count = static_cast<std::uint32_t>(shape.row_count),
+          .column_count = static_cast<std::uint32_t>(shape.column_count),
+          .interleaved_head_dim = is_interleaved ? spec_.layers[layer].attention()->head_dim : 0,
+          .name = tensor.name};
+      entry.source = tensor.source;
+      entry.offset = tensor.offset +
+                     entry.info.bytes() * (std::uint64_t{expert} * placed.part_count + placed.part);
+    }
+    return {};
+  }
+
+  Result<void> refuse_unclaimed() const {
+    for (const auto& [name, tensor] : tensors_) {
+      if (claimed_.contains(name) || may_be_left_out(name)) continue;
+      return Error(ErrorCode::NotSupported,
+                   tensor->source->name() + ": the body has no use for the tensor " +
+                       in_quotes(name) + " of this " + spec_.architecture + " model");
+    }
+    return {};
+  }
+
+  const TensorNaming naming_;
+  const ModelSpec& spec_;
+  const Architecture* architecture_;
+  std::unordered_map<std::string_view, const StoredTensor*> tensors_;
+  std::unordered_set<std::string_view> claimed_;
+  std::vector<WeightSource::Entry> entries_;
+};
 
 }  // namespace
 
@@ -82,30 +187,7 @@ void set_switches(const std::vector<StoredTensor>& tensors, TensorNaming naming,
 
 Result<WeightSource> bind_tensors(const std::vector<StoredTensor>& tensors, TensorNaming naming,
                                   const ModelSpec& spec) {
-  std::unordered_map<std::string_view, const StoredTensor*> unclaimed;
-  for (const StoredTensor& tensor : tensors) unclaimed.emplace(tensor.name, &tensor);
-  std::vector<WeightSource::Entry> entries;
-  for (const TensorRow& row : tensor_rows()) {
-    const std::uint32_t count = row.place == TensorPlace::Layer ? spec.layer_count() : 1;
-    for (std::uint32_t layer = 0; layer < count; ++layer) {
-      const std::optional<TensorShape> shape = row.shape(spec, spec.layers[layer]);
-      if (!shape) continue;
-      const std::string name = tensor_name(row, naming, layer);
-      const auto found = unclaimed.find(name);
-      if (found == unclaimed.end()) {
-        return Error(ErrorCode::Corrupted, "the tensor " + name + " is missing");
-      }
-      entries.push_back(TRY(bind_tensor(*found->second, row, layer, *shape, spec, naming)));
-      unclaimed.erase(found);
-    }
-  }
-  for (const auto& [name, tensor] : unclaimed) {
-    if (may_be_left_out(name)) continue;
-    return Error(ErrorCode::NotSupported,
-                 tensor->source->name() + ": the body has no use for the tensor " +
-                     in_quotes(name) + " of this " + spec.architecture + " model");
-  }
-  return WeightSource(std::move(entries));
+  return Binder(tensors, naming, spec).bind();
 }
 
 }  // namespace quire::inference

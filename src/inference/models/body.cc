@@ -33,6 +33,12 @@ Result<std::unique_ptr<Body>> Body::create(const PackedWeights& weights, const K
                                            const BodyOptions& options) {
   std::unique_ptr<Body> body(new Body(weights, kernels, options));
   body->scratch_ = TRY(ForwardScratch::create(body->sizes()));
+  if (!has_experts(weights.spec)) return body;
+  body->expert_scratch_ = TRY(ExpertScratch::create(body->expert_sizes()));
+  for (Layer& layer : body->layers_) {
+    auto* experts = std::get_if<ExpertsFeedForward>(&layer.feed_forward);
+    if (experts != nullptr) experts->set_scratch(body->expert_scratch_.get());
+  }
   return body;
 }
 
@@ -40,9 +46,12 @@ Body::Layer Body::make_layer(std::uint32_t layer) {
   const LayerSpec& spec = weights_.spec.layers[layer];
   const RoleWeights& weights = weights_.layers[layer];
   const AttentionSpec& attention = std::get<AttentionSpec>(spec.mixer);
-  return {AttentionMixer(layer, attention, weights, options_.kv, kernels_, angle_first(attention),
-                         window_index(weights_.spec, attention)),
-          DenseFeedForward(layer, weights, kernels_)};
+  AttentionMixer mixer(layer, attention, weights, options_.kv, kernels_, angle_first(attention),
+                       window_index(weights_.spec, attention));
+  if (const ExpertsSpec* experts = spec.experts()) {
+    return {std::move(mixer), ExpertsFeedForward(layer, *experts, weights, kernels_)};
+  }
+  return {std::move(mixer), DenseFeedForward(layer, weights, kernels_)};
 }
 
 // Layers whose heads turn alike share the angles of a row.
@@ -91,9 +100,26 @@ ForwardSizes Body::sizes() const {
     std::visit(
         [&](const auto& part) {
           prepare(part.input(), sizes.row_count_max);
-          prepare(part.hidden(), sizes.feed_row_count_max);
+          if constexpr (requires { part.hidden(); })
+            prepare(part.hidden(), sizes.feed_row_count_max);
         },
         layer.feed_forward);
+  }
+  return sizes;
+}
+
+ExpertSizes Body::expert_sizes() const {
+  ExpertSizes sizes{.row_count_max = options_.row_count_max,
+                    .worker_count = options_.worker_count,
+                    .embedding_width = weights_.spec.embedding_width};
+  const auto widen = [](auto& size, auto wanted) { size = std::max(size, wanted); };
+  for (const Layer& layer : layers_) {
+    const auto* experts = std::get_if<ExpertsFeedForward>(&layer.feed_forward);
+    if (experts == nullptr) continue;
+    widen(sizes.choice_count_max, experts->choice_count());
+    widen(sizes.router_width, experts->router_width());
+    widen(sizes.expert_width, experts->expert_width());
+    widen(sizes.operand_bytes, experts->operand_bytes());
   }
   return sizes;
 }

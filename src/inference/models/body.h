@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "inference/models/feed_forward/dense.h"
+#include "inference/models/feed_forward/experts.h"
 #include "inference/models/mixers/attention.h"
 #include "inference/models/rope_angles.h"
 
@@ -46,7 +47,7 @@ class Body {
  private:
   struct Layer {
     std::variant<AttentionMixer> mixer;
-    std::variant<DenseFeedForward> feed_forward;
+    std::variant<DenseFeedForward, ExpertsFeedForward> feed_forward;
   };
 
   // The angles of heads of one size that turn alike.
@@ -60,6 +61,7 @@ class Body {
   Layer make_layer(std::uint32_t layer);
   std::uint32_t angle_first(const AttentionSpec& spec);
   ForwardSizes sizes() const;
+  ExpertSizes expert_sizes() const;
   void embed(const Forward& forward, std::uint32_t row) const;
 
   const PackedWeights& weights_;
@@ -69,6 +71,7 @@ class Body {
   const Operand head_;
   std::vector<Layer> layers_;
   ForwardScratch scratch_;
+  std::unique_ptr<ExpertScratch> expert_scratch_;  // Null: no layer has experts.
 };
 
 }  // namespace quire::inference

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::size_t kFeedBytes = std::size_t{16} << 20;  // Gate and up of one step.
 
-std::size_t aligned_floats(std::size_t count) {
-  return (count + 15) / 16 * 16;
-}
-
 // Gives out places of one mapping.
 class Places {
  public:
@@ -32,8 +28,8 @@ class Places {
 }  // namespace
 
 std::uint32_t feed_row_count_max(std::uint32_t row_count_max, std::size_t feed_forward_width) {
-  const std::size_t fit =
-      kFeedBytes / (2 * sizeof(float) * aligned_floats(feed_forward_width)) / 16 * 16;
+  const std::size_t width = std::max<std::size_t>(1, feed_forward_width);  // 0: no dense part.
+  const std::size_t fit = kFeedBytes / (2 * sizeof(float) * aligned_floats(width)) / 16 * 16;
   return static_cast<std::uint32_t>(
       std::min<std::size_t>(row_count_max, std::max<std::size_t>(64, fit)));
 }

@@ -20,6 +20,10 @@ inline std::size_t aligned_bytes(std::size_t count) {
   return (count + 63) / 64 * 64;
 }
 
+inline std::size_t aligned_floats(std::size_t count) {
+  return (count + 15) / 16 * 16;
+}
+
 // The largest of all layers; widths in floats.
 struct ForwardSizes {
   std::uint32_t row_count_max = 512;

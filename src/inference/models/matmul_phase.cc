@@ -47,12 +47,12 @@ RowBuffer normed_of(const Forward& forward, std::uint32_t row_count) {
 
 }  // namespace
 
-Operand::Operand(const MatmulKernels& kernels,
-                 std::initializer_list<const PackedMatrix*> matrices) {
+Operand::Operand(const MatmulKernels& kernels, std::span<const PackedMatrix* const> matrices) {
   for (const PackedMatrix* matrix : matrices) {
     column_count = matrix->column_count;
     NumberFormat* end = formats + count;
     if (std::find(formats, end, matrix->format) != end) continue;
+    QUIRE_CHECK(count < kFormatCountMax, "matrices of one input have few formats");
     formats[count] = matrix->format;
     offsets[count++] = stride;
     stride += aligned_bytes(kernels.activation_bytes(matrix->format, matrix->column_count));

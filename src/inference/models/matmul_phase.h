@@ -35,14 +35,17 @@ struct Forward {
 // The distinct formats of matrices that share an input, and where each one's activations lie in the
 // bytes of a row.
 struct Operand {
+  static constexpr std::uint32_t kFormatCountMax = 6;
   std::uint32_t count = 0;
-  NumberFormat formats[3] = {};
-  std::size_t offsets[3] = {};
+  NumberFormat formats[kFormatCountMax] = {};
+  std::size_t offsets[kFormatCountMax] = {};
   std::size_t stride = 0;
   std::uint32_t column_count = 0;
 
   Operand() = default;
-  Operand(const MatmulKernels& kernels, std::initializer_list<const PackedMatrix*> matrices);
+  Operand(const MatmulKernels& kernels, std::span<const PackedMatrix* const> matrices);
+  Operand(const MatmulKernels& kernels, std::initializer_list<const PackedMatrix*> matrices)
+      : Operand(kernels, std::span(matrices.begin(), matrices.size())) {}
   std::size_t offset_of(NumberFormat format) const;
 };
 

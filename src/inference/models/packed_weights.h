@@ -14,8 +14,9 @@ namespace quire::inference {
 
 // The tensors of a layer, or those that belong to no layer.
 struct RoleWeights {
-  ByRole<PackedMatrix> matrices;       // Without an address: the model has none.
-  ByRole<std::vector<float>> vectors;  // Empty: the model has none.
+  ByRole<PackedMatrix> matrices;              // Without an address: the model has none.
+  ByRole<std::vector<float>> vectors;         // Empty: the model has none.
+  ByRole<std::vector<PackedMatrix>> experts;  // Of each expert; empty: the model has none.
 };
 
 struct PackedWeights {

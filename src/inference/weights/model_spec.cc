@@ -19,6 +19,8 @@ constexpr std::uint32_t kHeadCountMax = 1024;
 constexpr std::uint32_t kHeadDimMax = 256;  // Of the attention kernels, as are the next two.
 constexpr std::uint32_t kHeadDimMultiple = 16;
 constexpr std::uint32_t kGroupCountMax = 16;
+constexpr std::uint32_t kExpertCountMax = 4096;
+constexpr std::uint32_t kUsedExpertCountMax = 64;
 
 struct Bound {
   const char* name;
@@ -83,6 +85,26 @@ Result<void> check_rope(const RopeSpec& rope, std::uint32_t head_dim) {
   return {};
 }
 
+Result<void> check_experts(const ExpertsSpec& spec) {
+  const Bound bounds[] = {{"expert count", spec.expert_count, kExpertCountMax},
+                          {"used expert count", spec.used_count, kUsedExpertCountMax},
+                          {"expert width", spec.width, kWidthMax}};
+  TRY(check_bounds(bounds));
+  if (spec.used_count > spec.expert_count) {
+    return corrupted("used expert count " + std::to_string(spec.used_count) +
+                     " is more than the expert count " + std::to_string(spec.expert_count));
+  }
+  if (spec.shared_width > kWidthMax) {
+    return corrupted("shared expert width is " + std::to_string(spec.shared_width) + "; at most " +
+                     std::to_string(kWidthMax) + " was expected");
+  }
+  if (!(spec.weight_scale > 0.0f && spec.weight_scale <= 1e6f)) {
+    return corrupted("the scale of expert weights is " + std::to_string(spec.weight_scale) +
+                     "; above 0 and up to 1e6 was expected");
+  }
+  return {};
+}
+
 Result<void> check_layer(const ModelSpec& spec, const LayerSpec& layer) {
   if (const AttentionSpec* attention = layer.attention()) {
     TRY(check_attention(*attention));
@@ -95,6 +117,7 @@ Result<void> check_layer(const ModelSpec& spec, const LayerSpec& layer) {
     const Bound bound{"feed-forward width", dense->width, kWidthMax * 4};
     TRY(check_bounds(std::span(&bound, 1)));
   }
+  if (const ExpertsSpec* experts = layer.experts()) TRY(check_experts(*experts));
   return {};
 }
 
@@ -126,6 +149,10 @@ std::vector<KvHeads> kv_heads(const ModelSpec& spec) {
                                          : KvHeads{attention->kv_head_count, attention->head_dim});
   }
   return heads;
+}
+
+bool has_experts(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.layers, [](const LayerSpec& layer) { return layer.experts(); });
 }
 
 ModelInfo model_info(const ModelSpec& spec, const Digest& digest) {

@@ -48,13 +48,29 @@ struct DenseSpec {
   friend bool operator==(const DenseSpec&, const DenseSpec&) = default;
 };
 
+// A mixture of experts: each row goes through the used_count experts that its router gives the most
+// weight, and through the shared one if there is one. A row's weights are the softmax over all
+// experts, of which the largest count; of equal ones the first.
+//   sum over chosen e of w[e] * dense[e](x), and sigmoid(g . x) * shared(x)
+struct ExpertsSpec {
+  std::uint32_t expert_count = 0;
+  std::uint32_t used_count = 0;
+  std::uint32_t width = 0;         // Of each expert.
+  std::uint32_t shared_width = 0;  // 0: there is no shared expert.
+  bool is_renormalised = false;    // The chosen weights are divided by their sum.
+  float weight_scale = 1.0f;       // Multiplies them last.
+
+  bool has_shared() const { return shared_width > 0; }
+  friend bool operator==(const ExpertsSpec&, const ExpertsSpec&) = default;
+};
+
 // The place of a layer's two RMS norms: x += part(norm(x)), or x += norm(part(x)).
 enum class NormPlace : std::uint8_t { Before, After };
 
 // x += mixer(x); x += feed_forward(x), with norms.
 struct LayerSpec {
   std::variant<AttentionSpec> mixer;
-  std::variant<DenseSpec> feed_forward;
+  std::variant<DenseSpec, ExpertsSpec> feed_forward;
   NormPlace norms = NormPlace::Before;
 
   // Null: the layer has another kind.
@@ -62,6 +78,7 @@ struct LayerSpec {
   AttentionSpec* attention() { return std::get_if<AttentionSpec>(&mixer); }
   const DenseSpec* dense() const { return std::get_if<DenseSpec>(&feed_forward); }
   DenseSpec* dense() { return std::get_if<DenseSpec>(&feed_forward); }
+  const ExpertsSpec* experts() const { return std::get_if<ExpertsSpec>(&feed_forward); }
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
@@ -92,6 +109,7 @@ const AttentionSpec* first_attention(const ModelSpec& spec);
 std::vector<KvHeads> kv_heads(const ModelSpec& spec);
 // The description of the model for the layers above, from the files' own texts.
 ModelInfo model_info(const ModelSpec& spec, const Digest& digest);
+bool has_experts(const ModelSpec& spec);
 // The windows that layers have, each once, in the order of the layers; 0: none.
 std::vector<std::uint32_t> sliding_windows(const ModelSpec& spec);
 

@@ -17,6 +17,7 @@ struct StoredTensor {
   NumberFormat format{};
   std::uint64_t row_count = 1;
   std::uint64_t column_count = 1;
+  std::uint64_t matrix_count = 1;  // Matrices of that shape, one after the other.
   std::uint64_t offset = 0;
   std::shared_ptr<const ByteSource> source;
 };

@@ -88,10 +88,44 @@ Shape down(const ModelSpec& spec, const LayerSpec& layer) {
   return TensorShape{spec.embedding_width, dense->width};
 }
 
+// ---- of experts ----
+
+Shape router(const ModelSpec& spec, const LayerSpec& layer) {
+  const ExpertsSpec* experts = layer.experts();
+  if (experts == nullptr) return std::nullopt;
+  return TensorShape{experts->expert_count, spec.embedding_width};
+}
+Shape expert_gate(const ModelSpec& spec, const LayerSpec& layer) {
+  const ExpertsSpec* experts = layer.experts();
+  if (experts == nullptr) return std::nullopt;
+  return TensorShape{experts->width, spec.embedding_width};
+}
+Shape expert_down(const ModelSpec& spec, const LayerSpec& layer) {
+  const ExpertsSpec* experts = layer.experts();
+  if (experts == nullptr) return std::nullopt;
+  return TensorShape{spec.embedding_width, experts->width};
+}
+Shape shared_router(const ModelSpec& spec, const LayerSpec& layer) {
+  const ExpertsSpec* experts = layer.experts();
+  return when(experts != nullptr && experts->has_shared(), {1, spec.embedding_width});
+}
+Shape shared_gate(const ModelSpec& spec, const LayerSpec& layer) {
+  const ExpertsSpec* experts = layer.experts();
+  if (experts == nullptr || !experts->has_shared()) return std::nullopt;
+  return TensorShape{experts->shared_width, spec.embedding_width};
+}
+Shape shared_down(const ModelSpec& spec, const LayerSpec& layer) {
+  const ExpertsSpec* experts = layer.experts();
+  if (experts == nullptr || !experts->has_shared()) return std::nullopt;
+  return TensorShape{spec.embedding_width, experts->shared_width};
+}
+
 constexpr auto kModel = TensorPlace::Model;
 constexpr auto kLayer = TensorPlace::Layer;
 constexpr auto kMatrix = TensorKind::Matrix;
 constexpr auto kVector = TensorKind::Vector;
+constexpr auto kExact = TensorKind::ExactMatrix;
+constexpr auto kExpert = TensorPlace::Expert;
 using enum TensorRole;
 
 constexpr TensorRow kRows[kTensorRoleCount] = {
@@ -134,6 +168,21 @@ constexpr TensorRow kRows[kTensorRoleCount] = {
      kMatrix, false, down},
     {FeedForwardPostNorm, "feed_forward_post_norm", "post_ffw_norm.weight",
      "post_feedforward_layernorm.weight", kLayer, kVector, false, norm_after},
+    {Router, "router", "ffn_gate_inp.weight", "mlp.gate.weight", kLayer, kExact, false, router},
+    {ExpertGate, "expert_gate", "ffn_gate_exps.weight", "mlp.experts.*.gate_proj.weight", kExpert,
+     kMatrix, false, expert_gate, "ffn_gate_up_exps.weight", "mlp.experts.gate_up_proj", 0, 2},
+    {ExpertUp, "expert_up", "ffn_up_exps.weight", "mlp.experts.*.up_proj.weight", kExpert, kMatrix,
+     false, expert_gate, "ffn_gate_up_exps.weight", "mlp.experts.gate_up_proj", 1, 2},
+    {ExpertDown, "expert_down", "ffn_down_exps.weight", "mlp.experts.*.down_proj.weight", kExpert,
+     kMatrix, false, expert_down, nullptr, "mlp.experts.down_proj"},
+    {SharedExpertRouter, "shared_expert_router", "ffn_gate_inp_shexp.weight",
+     "mlp.shared_expert_gate.weight", kLayer, kExact, false, shared_router},
+    {SharedExpertGate, "shared_expert_gate", "ffn_gate_shexp.weight",
+     "mlp.shared_expert.gate_proj.weight", kLayer, kMatrix, false, shared_gate},
+    {SharedExpertUp, "shared_expert_up", "ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight",
+     kLayer, kMatrix, false, shared_gate},
+    {SharedExpertDown, "shared_expert_down", "ffn_down_shexp.weight",
+     "mlp.shared_expert.down_proj.weight", kLayer, kMatrix, false, shared_down},
 };
 
 constexpr bool rows_are_in_order() {

@@ -33,8 +33,16 @@ enum class TensorRole : std::uint8_t {
   FeedForwardUp,
   FeedForwardDown,
   FeedForwardPostNorm,
+  Router,
+  ExpertGate,
+  ExpertUp,
+  ExpertDown,
+  SharedExpertRouter,
+  SharedExpertGate,
+  SharedExpertUp,
+  SharedExpertDown,
 };
-inline constexpr std::uint32_t kTensorRoleCount = 20;
+inline constexpr std::uint32_t kTensorRoleCount = 28;
 
 // A vector has one row. Rows of a matrix are outputs.
 struct TensorShape {
@@ -42,19 +50,35 @@ struct TensorShape {
   std::uint64_t column_count = 1;
 };
 
-enum class TensorKind : std::uint8_t { Matrix, Vector };
-enum class TensorPlace : std::uint8_t { Model, Layer };
+enum class TensorKind : std::uint8_t {
+  Matrix,
+  ExactMatrix,  // Is multiplied in F32, whatever its format in the file.
+  Vector,
+};
+enum class TensorPlace : std::uint8_t {
+  Model,
+  Layer,
+  Expert,  // Each expert of a layer has one.
+};
 
 struct TensorRow {
   TensorRole role{};
-  const char* name = nullptr;          // "attention_q": in messages and in the digest.
-  const char* gguf = nullptr;          // After "blk.N." if the role belongs to a layer.
-  const char* hugging_face = nullptr;  // After "model.layers.N.".
+  const char* name = nullptr;  // "attention_q": in messages and in the digest.
+  // After "blk.N." if the role belongs to a layer. All experts of a layer lie in one tensor.
+  const char* gguf = nullptr;
+  const char* hugging_face =
+      nullptr;  // After "model.layers.N."; of an expert, with its number at *.
   TensorPlace place{};
   TensorKind kind{};
   bool is_turned = false;  // Its rows belong to heads that RoPE turns.
   // Nothing if the layer lacks the role. A role of the model does not look at `layer`.
+  // Of an expert's tensor: that of one.
   std::optional<TensorShape> (*shape)(const ModelSpec& spec, const LayerSpec& layer) = nullptr;
+  // Where a file has the role as one of two parts of a larger tensor (gate before up): its name.
+  const char* gguf_whole = nullptr;
+  const char* hugging_face_whole = nullptr;
+  std::uint32_t part = 0;  // Of part_count, by rows.
+  std::uint32_t part_count = 1;
 };
 
 const TensorRow& row_of(TensorRole role);

@@ -11,26 +11,26 @@
 
 namespace quire::inference {
 
+namespace {
+
+auto place_of(const TensorInfo& tensor) {
+  return std::tie(tensor.layer, tensor.role, tensor.expert);
+}
+
+}  // namespace
+
 WeightSource::WeightSource(std::vector<Entry> entries) : entries_(std::move(entries)) {
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.info.layer, a.info.role) < std::tie(b.info.layer, b.info.role);
-  });
+  std::ranges::sort(
+      entries_, [](const Entry& a, const Entry& b) { return place_of(a.info) < place_of(b.info); });
 }
 
-const WeightSource::Entry* WeightSource::entry(TensorRole role, std::uint32_t layer) const {
-  const auto wanted = std::tie(layer, role);
-  const auto found = std::lower_bound(entries_.begin(), entries_.end(), wanted,
-                                      [](const Entry& each, const auto& key) {
-                                        return std::tie(each.info.layer, each.info.role) < key;
-                                      });
-  const bool hit =
-      found != entries_.end() && found->info.role == role && found->info.layer == layer;
-  return hit ? &*found : nullptr;
-}
-
-const TensorInfo* WeightSource::find(TensorRole role, std::uint32_t layer) const {
-  const Entry* found = entry(role, layer);
-  return found == nullptr ? nullptr : &found->info;
+const TensorInfo* WeightSource::find(TensorRole role, std::uint32_t layer,
+                                     std::uint32_t expert) const {
+  const auto wanted = std::tie(layer, role, expert);
+  const auto found = std::lower_bound(
+      entries_.begin(), entries_.end(), wanted,
+      [](const Entry& each, const auto& key) { return place_of(each.info) < key; });
+  return found != entries_.end() && place_of(found->info) == wanted ? &found->info : nullptr;
 }
 
 std::uint64_t WeightSource::bytes() const {
@@ -53,18 +53,18 @@ std::vector<WeightSource::FormatShare> WeightSource::format_shares() const {
   return shares;
 }
 
-Result<void> WeightSource::read(TensorRole role, std::uint32_t layer, std::uint32_t row_first,
-                                std::uint32_t row_count, std::span<std::byte> into) const {
-  const Entry* found = entry(role, layer);
-  QUIRE_CHECK(found != nullptr, "the model has no such tensor");
-  const TensorInfo& info = found->info;
+Result<void> WeightSource::read(std::size_t index, std::uint32_t row_first, std::uint32_t row_count,
+                                std::span<std::byte> into) const {
+  QUIRE_CHECK(index < entries_.size(), "the model has no such tensor");
+  const Entry& entry = entries_[index];
+  const TensorInfo& info = entry.info;
   QUIRE_CHECK(row_first <= info.row_count && row_count <= info.row_count - row_first,
               "rows beyond the tensor");
   QUIRE_CHECK(into.size() == row_count * info.row_bytes(), "the buffer has another size");
   if (info.interleaved_head_dim != 0) {
-    return read_interleaved(*found, row_first, row_count, into);
+    return read_interleaved(entry, row_first, row_count, into);
   }
-  return found->source->read(found->offset + row_first * info.row_bytes(), into);
+  return entry.source->read(entry.offset + row_first * info.row_bytes(), into);
 }
 
 // A vector (a bias) is turned number by number.

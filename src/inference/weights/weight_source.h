@@ -23,8 +23,9 @@ namespace quire::inference {
 // A matrix [row_count][column_count] (rows are outputs), or a vector: one row.
 struct TensorInfo {
   TensorRole role{};
-  std::uint32_t layer = 0;  // 0 for the three that belong to no layer.
-  NumberFormat format{};    // Vectors: F32, F16 or BF16.
+  std::uint32_t layer = 0;   // 0 for the three that belong to no layer.
+  std::uint32_t expert = 0;  // 0 for those that belong to none.
+  NumberFormat format{};     // Vectors: F32, F16 or BF16.
   std::uint32_t row_count = 0;
   std::uint32_t column_count = 0;  // Whole blocks of `format`.
   // Not 0: the file stores the rows of heads for interleaved RoPE (GGUF's llama).
@@ -59,12 +60,12 @@ class WeightSource final {
   std::size_t tensor_count() const { return entries_.size(); }
   const TensorInfo& tensor(std::size_t index) const { return entries_[index].info; }
   // Null when the model has no such tensor.
-  const TensorInfo* find(TensorRole role, std::uint32_t layer = 0) const;
+  const TensorInfo* find(TensorRole role, std::uint32_t layer = 0, std::uint32_t expert = 0) const;
 
-  // Rows [row_first, row_first + row_count) in the file's block layout. `into` has exactly
-  // row_count * row_bytes() bytes. Best in whole multiples of rows_together().
-  Result<void> read(TensorRole role, std::uint32_t layer, std::uint32_t row_first,
-                    std::uint32_t row_count, std::span<std::byte> into) const;
+  // Rows [row_first, row_first + row_count) of tensor(index) in the file's block layout. `into` has
+  // exactly row_count * row_bytes() bytes. Best in whole multiples of rows_together().
+  Result<void> read(std::size_t index, std::uint32_t row_first, std::uint32_t row_count,
+                    std::span<std::byte> into) const;
 
   std::uint64_t bytes() const;  // Of all tensors, as stored.
 
@@ -76,10 +77,9 @@ class WeightSource final {
   std::vector<FormatShare> format_shares() const;  // Most bytes first; only formats present.
 
  private:
-  const Entry* entry(TensorRole role, std::uint32_t layer) const;
   Result<void> read_interleaved(const Entry& entry, std::uint32_t row_first,
                                 std::uint32_t row_count, std::span<std::byte> into) const;
-  std::vector<Entry> entries_;  // By (layer, role); those of no layer have layer 0.
+  std::vector<Entry> entries_;  // By (layer, role, expert); those of no layer have layer 0.
 };
 
 }  // namespace quire::inference

@@ -24,6 +24,7 @@ namespace {
 
 // The revision of the body: changes whenever its order of operations does.
 constexpr const char* kBodyRevision = "body-1";
+constexpr const char* kExpertsRevision = "/experts-1";  // That of experts, for models with some.
 constexpr std::uint32_t kThreadsMax = 256;
 constexpr std::uint32_t kRowCountMax = 65536;
 
@@ -282,6 +283,7 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
   BackendCapabilities capabilities;
   capabilities.name = kernels->name;
   capabilities.numerics_id = std::string(kernels->numerics_id) + "/" + kBodyRevision;
+  if (has_experts(files.spec())) capabilities.numerics_id += kExpertsRevision;
   capabilities.batch_invariant = true;
   capabilities.page_size = options.page_size;
   capabilities.page_count = page_count;

@@ -17,7 +17,13 @@ constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
 constexpr std::uint32_t kPackingThreadsMax = 3;
 
 bool is_matrix(const TensorInfo& tensor) {
-  return row_of(tensor.role).kind == TensorKind::Matrix;
+  return row_of(tensor.role).kind != TensorKind::Vector;
+}
+
+// The format to multiply in.
+NumberFormat packed_format(const TensorInfo& tensor) {
+  const bool is_exact = row_of(tensor.role).kind == TensorKind::ExactMatrix;
+  return is_exact ? NumberFormat::F32 : tensor.format;
 }
 
 class Packing {
@@ -46,7 +52,7 @@ class Packing {
  private:
   std::size_t arena_bytes(const TensorInfo& tensor) const {
     const std::size_t bytes =
-        kernels_.packed_bytes(tensor.format, tensor.row_count, tensor.column_count);
+        kernels_.packed_bytes(packed_format(tensor), tensor.row_count, tensor.column_count);
     return (bytes + 63) / 64 * 64;
   }
 
@@ -61,8 +67,12 @@ class Packing {
   }
 
   Result<void> pack(const TensorInfo& tensor) {
-    const bool is_in_layer = row_of(tensor.role).place == TensorPlace::Layer;
-    RoleWeights& place = is_in_layer ? packed_.layers[tensor.layer] : packed_.shared;
+    const TensorPlace where = row_of(tensor.role).place;
+    RoleWeights& place =
+        where == TensorPlace::Model ? packed_.shared : packed_.layers[tensor.layer];
+    if (where == TensorPlace::Expert) {
+      return pack_matrix(tensor, place.experts[tensor.role].emplace_back());
+    }
     if (is_matrix(tensor)) return pack_matrix(tensor, place.matrices[tensor.role]);
     std::vector<float>& vector = place.vectors[tensor.role];
     std::vector<std::byte> bytes;
@@ -75,23 +85,35 @@ class Packing {
   Result<void> pack_matrix(const TensorInfo& tensor, PackedMatrix& matrix) {
     std::byte* packed = packed_.arena.data() + arena_used_;
     arena_used_ += arena_bytes(tensor);
-    matrix = {tensor.format, tensor.row_count, tensor.column_count, packed};
+    matrix = {packed_format(tensor), tensor.row_count, tensor.column_count, packed};
     // Whole heads, so that rows that are reordered within a head are read once.
     const std::uint64_t unit = std::lcm(std::uint64_t{64}, tensor.rows_together());
     const std::uint64_t wanted = kSlabBytes / std::max<std::uint64_t>(1, tensor.row_bytes());
     const std::uint64_t slab_rows = std::max(unit, wanted / unit * unit);
     for (std::uint64_t row = 0; row < tensor.row_count; row += slab_rows) {
       std::unique_ptr<Slab> slab = packer_.take();
-      slab->format = tensor.format;
+      slab->format = matrix.format;
       slab->column_count = tensor.column_count;
       slab->row_first = static_cast<std::uint32_t>(row);
       slab->row_count =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(slab_rows, tensor.row_count - row));
       slab->packed = packed;
       TRY(stored_.read(tensor, slab->row_count, slab->rows));
+      if (matrix.format != tensor.format) decode(tensor, *slab);
       packer_.hand_in(std::move(slab));
     }
     return {};
+  }
+
+  // The slab's rows as F32.
+  static void decode(const TensorInfo& tensor, Slab& slab) {
+    std::vector<std::byte> decoded(std::size_t{slab.row_count} * tensor.column_count *
+                                   sizeof(float));
+    for (std::uint32_t row = 0; row < slab.row_count; ++row) {
+      decode_row(tensor.format, slab.rows.data() + row * tensor.row_bytes(), tensor.column_count,
+                 reinterpret_cast<float*>(decoded.data()) + std::size_t{row} * tensor.column_count);
+    }
+    slab.rows = std::move(decoded);
   }
 
   ModelWeights stored_;
