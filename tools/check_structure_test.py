@@ -28,6 +28,16 @@ class Members(unittest.TestCase):
         self.assertEqual(broken({"x.h": f"class X {{\n{fields(21)}}};\n"}), {("members", "x.h", "X"): 21})
         self.assertEqual(broken({"x.h": f"class X {{\n{fields(20)}}};\n"}), {})
 
+    def test_no_entry_allows_a_class_of_the_inference_layer_more(self):
+        text = f"class X {{\n{fields(21)}}};\n"
+        for folder, failure_count in (("src/inference/models", 1), ("src/control", 0)):
+            key = ("members", f"{folder}/x.h", "X")
+            failures, over = checker.compare(list(checker.measure({key[1]: text})), {key: 21})
+            self.assertEqual((len(failures), over), (failure_count, {key: 21}), failures)
+        moved = {("members", "src/inference/x.h", "X"): 21}
+        with self.assertRaises(ValueError):
+            checker.updated(moved, {("members", "src/control/x.h", "X"): 21})
+
     def test_functions_types_and_statics_are_no_members(self):
         self.assertEqual(self.count("""
 class X final : public Y<int, 2> {
