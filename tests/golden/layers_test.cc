@@ -6,27 +6,20 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "inference/kernels/kernels.h"
-#include "support/backend_driver.h"
+#include "support/backend_logits.h"
 #include "support/golden.h"
 
 namespace quire::test::layers_test {
 namespace {
 
 using inference::AttentionSpec;
-using inference::Batch;
-using inference::Completion;
 using inference::DenseSpec;
-using inference::DeviceOptions;
-using inference::KvFormat;
 using inference::LayerSpec;
 using inference::ModelFiles;
 using inference::ModelSpec;
 using inference::TensorPlace;
 using inference::TensorRole;
 using inference::WeightSource;
-
-constexpr double kTolerance = 1e-3;
 
 // ---- the models ----
 
@@ -163,87 +156,6 @@ std::unique_ptr<ModelFiles> mixed_heads() {
 }
 
 // ---- what they give ----
-
-using Logits = std::vector<std::vector<float>>;
-
-Logits in_chunks(Device& device, const std::vector<std::int32_t>& ids, std::uint32_t chunk) {
-  Logits logits;
-  const auto count = static_cast<std::uint32_t>(ids.size());
-  for (std::uint32_t begin = 0; begin < count; begin += chunk) {
-    const Span span{begin, std::min(count, begin + chunk)};
-    Batch batch;
-    add_pass(batch, {.id = inference::SequenceId{1}}, ids, span, span);
-    Completion completion = device.run(std::move(batch));
-    for (std::size_t i = 0; i < completion.distributions.size(); ++i) {
-      logits.push_back(logits_of(completion, i));
-    }
-  }
-  return logits;
-}
-
-// The last 16 tokens of two sequences in one batch, beside another one. They share the pages of the
-// tokens before.
-Logits as_forks(Device& device, const std::vector<std::int32_t>& ids) {
-  const auto count = static_cast<std::uint32_t>(ids.size());
-  const std::uint32_t shared = count - 16;
-  const Sequence one{.id = inference::SequenceId{2}};
-  const Sequence other{.id = inference::SequenceId{3}, .first_page = 60};
-  Batch prefix;
-  add_pass(prefix, one, ids, {0, shared}, {0, 0});
-  device.run(std::move(prefix));
-  Batch batch;
-  add_pass(batch, other, ids, {0, 21}, {0, 0});
-  add_pass(batch, one, ids, {shared, count}, {shared, count});
-  const Sequence fork{.id = inference::SequenceId{4}};
-  add_pass(batch, fork, ids, {shared, count}, {shared, count});
-  auto& entries = batch.table_changes.back().entries;
-  entries.back().page = inference::PageId{90};
-  Completion completion = device.run(std::move(batch));
-  Logits logits;
-  for (std::size_t i = 0; i < completion.distributions.size(); ++i) {
-    logits.push_back(logits_of(completion, i));
-  }
-  return logits;
-}
-
-void expect_near(const Logits& logits, std::uint32_t row, std::span<const float> wanted) {
-  ASSERT_EQ(logits.at(row).size(), wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    ASSERT_NEAR(logits[row][i], wanted[i], kTolerance) << "row " << row << ", token " << i;
-  }
-}
-
-void expect_same_bits(const ModelFiles& files, const std::vector<std::int32_t>& ids) {
-  for (const char* kernels : {"scalar", "avx2", "avxvnni", "avx512"}) {
-    if (!inference::choose_kernels(kernels).ok()) continue;  // This machine has not got them.
-    for (const KvFormat format : {KvFormat::F16, KvFormat::Q8}) {
-      SCOPED_TRACE(kernels);
-      DeviceOptions options;
-      options.name = kernels;
-      options.kv_format = format;
-      options.page_count = 128;
-      const auto one = Device::open(files, options);
-      options.threads = 2;
-      const auto two = Device::open(files, options);
-      ASSERT_TRUE(one != nullptr && two != nullptr);
-      const auto all = static_cast<std::uint32_t>(ids.size());
-      const Logits whole = in_chunks(*one, ids, all);
-      EXPECT_EQ(in_chunks(*one, ids, 1), whole);
-      EXPECT_EQ(in_chunks(*two, ids, 7), whole);
-      Logits twice(whole.end() - 16, whole.end());
-      twice.insert(twice.end(), whole.end() - 16, whole.end());
-      EXPECT_EQ(as_forks(*two, ids), twice);
-    }
-  }
-}
-
-DeviceOptions exact_options() {
-  DeviceOptions options;
-  options.name = "scalar";
-  options.kv_format = KvFormat::F32;
-  options.page_count = 128;
-  return options;
-}
 
 // Some rows of a golden model's own tokens.
 void expect_logits(const ModelFiles& files, const char* model, const char* wanted_name) {

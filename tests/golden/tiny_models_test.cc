@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "support/backend_driver.h"
+#include "support/backend_logits.h"
 #include "support/golden.h"
 #include "support/tiny_gguf.h"
 
@@ -20,14 +20,6 @@ using inference::SlotMask;
 
 constexpr double kTolerance = 1e-3;
 constexpr double kToleranceLong = 2e-3;
-
-DeviceOptions exact_options() {
-  DeviceOptions options;
-  options.name = "scalar";
-  options.kv_format = KvFormat::F32;
-  options.page_count = 128;
-  return options;
-}
 
 SlotMask rows_of(const GoldenMask& mask, Span span, std::uint32_t width) {
   SlotMask rows{.slot_count = span.end};
