@@ -11,7 +11,7 @@ Each round measures the roofs, then each engine with the same file and threads. 
 second of a prompt, of decoding after so many tokens, and of so many streams. The table has medians with
 the least and the most, Quire over each peer, and the share of the roof that Quire reaches. The roof of a
 prompt is the multiplications of the kernel set. The roof of decoding is the memory that the weights and
-the keys and values are read from.
+the keys and values are read from. Of a mixture of experts, each step reads only the chosen experts.
 Nothing else should run on the machine.
 """
 import argparse
@@ -99,6 +99,19 @@ def round_of(args, engine):
     return figures
 
 
+def weight_bytes(facts, streams):
+    """The bytes of weights that a step of one token a stream reads.
+
+    A token reads its share of the experts, which weight_bytes_per_token has. Streams choose on their own, so a step
+    reads the experts that at least one of them chose.
+    """
+    if facts.get("expert_count", 0) == 0:
+        return facts["weight_bytes_per_token"]
+    share = facts["expert_used_count"] / facts["expert_count"]
+    others = facts["weight_bytes_per_token"] - share * facts["expert_bytes"]
+    return others + (1 - (1 - share) ** streams) * facts["expert_bytes"]
+
+
 def shares(args, facts, roofs, backend):
     """Returns the most that the roofs allow for each figure, in tokens a second."""
     memory = statistics.median(roof["memory_gb"] for roof in roofs) * 1e9
@@ -109,7 +122,7 @@ def shares(args, facts, roofs, backend):
         allowed[f"prefill {args.prompt}"] = statistics.median(peaks) * 1e9 / (2 * body)
     for name, _, streams, depth in cases(args):
         kv = streams * (max(SHORT, depth) + args.decode / 2) * facts["kv_bytes_per_token"]
-        allowed[name] = streams * memory / (facts["weight_bytes_per_token"] + kv)
+        allowed[name] = streams * memory / (weight_bytes(facts, streams) + kv)
     return allowed
 
 

@@ -42,6 +42,18 @@ class Race(unittest.TestCase):
         self.assertAlmostEqual(allowed["decode at 0"], 1e9 / (1e6 + 32 * 100))
         self.assertAlmostEqual(allowed["4 streams"], 4e9 / (1e6 + 4 * 32 * 100))
 
+    def test_a_step_reads_all_but_the_experts_and_those_that_its_streams_choose(self):
+        facts = {"parameters_per_token": 1_100_000, "embedding_width": 1_000, "vocabulary_size": 100,
+                 "weight_bytes_per_token": 300_000, "kv_bytes_per_token": 100,
+                 "expert_count": 64, "expert_used_count": 8, "expert_bytes": 1_600_000}
+        self.assertAlmostEqual(race.weight_bytes(facts, 1), 100_000 + 200_000)  # 8 of 64 experts.
+        self.assertAlmostEqual(race.weight_bytes(facts, 2), 100_000 + 1_600_000 * (1 - (7 / 8) ** 2))
+        self.assertLess(race.weight_bytes(facts, 64), 100_000 + 1_600_000)
+        allowed = race.shares(ARGS, facts, [{"memory_gb": 1.0, "peak_gops": {"avx2": 2.0}}], "avx2")
+        self.assertEqual(allowed["prefill 512"], 1000)
+        self.assertAlmostEqual(allowed["decode at 0"], 1e9 / (3e5 + 32 * 100))
+        self.assertAlmostEqual(allowed["4 streams"], 4e9 / (race.weight_bytes(facts, 4) + 4 * 32 * 100))
+
     def test_a_peer_that_is_not_there_is_skipped(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(list(race.peers_of(argparse.Namespace(peer=[f"x={folder}"], backend="avx2"))), [])
