@@ -6,7 +6,7 @@ usage: make_chat_templates.py UNPACKED-SOURCE-OF-LLAMA-CPP-PYTHON     (needs tra
 The first holds the templates and expected texts of vendor/llama.cpp/tests/test-chat-template.cpp
 (MIT). Where llama.cpp merges the system message into the first user message before it renders, the
 messages here are merged the same way. The second has the output of Jinja2, as transformers sets
-it up, for every template in vendor/llama.cpp/models/templates and each of 29 conversations. That is the
+it up, for every template in vendor/llama.cpp/models/templates and each of 30 conversations. That is the
 first 16 hex digits of the SHA-256 of the text, or that Jinja2 raises. Some texts stand there in full. The templates
 themselves come from tools/fetch_tokenizer_goldens.sh.
 """
@@ -23,7 +23,7 @@ NOW = 1700000000
 CONVERSATION = [("system", "You are a helpful assistant"), ("user", "Hello"), ("assistant", "Hi there"),
                 ("user", "Who are you"), ("assistant", "   I am an assistant   "), ("user", "Another question")]
 VARIABLES = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
-IN_FULL = ["Qwen-Qwen3-0.6B", "meta-llama-Llama-3.1-8B-Instruct", "openai-gpt-oss-120b"]  # Texts to look at.
+IN_FULL = ["Qwen-Qwen3-0.6B", "Qwen3-Coder", "meta-llama-Llama-3.1-8B-Instruct", "openai-gpt-oss-120b"]  # Texts to look at.
 
 
 def tool(name, **more):
@@ -59,6 +59,12 @@ def result(content, name="get_weather", id="abcdefghi"):
 
 
 ARGS = {"city": "Köln", "deep": [1, True, None, 2.50, {"z": 1e3, "a": False}], "n": 7}
+# Lines, which begin and end with blanks, and values that are not texts, and a text that looks like one.
+LINES = {"path": "a b.txt", "text": '  if a < b:\n\n    print("</x>")\n', "count": 12, "is_last": True, "rows": [1, None, {"z": 1.5}], "number": "0012"}
+WRITE = {"type": "function", "function": {"name": "write", "description": "Writes", "parameters": {
+    "type": "object", "required": ["path", "text"], "properties": {
+        "path": {"type": "string"}, "text": {"type": "string"}, "count": {"type": "integer"}, "is_last": {"type": "boolean"},
+        "rows": {"type": "array"}, "number": {"type": "string"}}}}}
 TEXT_ARGS = '{"city": "Köln", "n": 7}'
 CONVERSATIONS = {
     "plain": {"messages": [U("Hello | world <b>")]},
@@ -70,6 +76,7 @@ CONVERSATIONS = {
     "tools_system": {"messages": [S("Be <brief>"), U("Weather?")], "tools": [TOOL]},
     "call_object": {"messages": [U("Weather?"), A("", tool_calls=[call("get_weather", ARGS)]), result('{"t": 20}'), U("Thanks")], "tools": [TOOL]},
     "call_text": {"messages": [U("Weather?"), A("", tool_calls=[call("get_weather", TEXT_ARGS)]), result("20 °C")], "tools": [TOOL]},
+    "call_lines": {"messages": [U("Write"), A("I write it.", tool_calls=[call("write", LINES)]), result("done", "write"), U("Thanks")], "tools": [WRITE]},
     "call_none": {"messages": [U("Weather?"), {"role": "assistant", "content": None, "tool_calls": [call("get_weather", ARGS)]}, result("20")], "tools": [TOOL]},
     "call_no_content": {"messages": [U("Weather?"), {"role": "assistant", "tool_calls": [call("get_weather", ARGS)]}, result("20")], "tools": [TOOL]},
     "calls_parallel": {"messages": [U("Weather?"), A("Let me see", tool_calls=[call("get_weather", ARGS, "abcdefgh1"), call("send_mail", {"city": "", "n": -1}, "abcdefgh2")]),
