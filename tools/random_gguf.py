@@ -26,8 +26,11 @@ from gguf import GGMLQuantizationType, quants
 
 TYPES = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"]
 CONTEXT_LENGTH = 131072
-POOL_COUNT = 1 << 22  # Random numbers that all matrices repeat, each from a place of its own.
+POOL_COUNT = (1 << 22) - 3  # Random numbers that all matrices repeat, each from a place of its own; a prime.
 DEVIATION = 0.02
+# A token's own part of the residual stream then outweighs what all tokens have in common. With less, nearly all tokens of
+# a prompt choose the same experts, and 8 of 64 do the work of all. Real routers are trained to spread them.
+EMBEDDING_DEVIATION = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +78,10 @@ class RandomModel:
         self.writer, self.shape, self.kind, self.is_fused = writer, shape, kind, is_fused
         self.parameter_count = self.active_count = 0
         self.rng = np.random.default_rng(1)
-        self.pool = self.rng.standard_normal(POOL_COUNT, dtype=np.float32) * np.float32(DEVIATION)
+        self.pool = self.rng.standard_normal(POOL_COUNT, dtype=np.float32)
 
-    def drawn(self, dimensions):
-        return np.resize(np.roll(self.pool, -int(self.rng.integers(POOL_COUNT))), dimensions)
+    def drawn(self, dimensions, deviation=DEVIATION):
+        return np.resize(np.roll(self.pool, -int(self.rng.integers(POOL_COUNT))), dimensions) * np.float32(deviation)
 
     def count(self, parameters, active_share=1.0):
         self.parameter_count += parameters
@@ -93,15 +96,15 @@ class RandomModel:
         self.writer.add_tensor(name, data)
         self.count(data.size)
 
-    def matrix(self, name, *dimensions, active_share=1.0):
+    def matrix(self, name, *dimensions, active_share=1.0, deviation=DEVIATION):
         """A matrix of [rows][columns], or of [experts][rows][columns]."""
-        data = self.drawn(dimensions)
+        data = self.drawn(dimensions, deviation)
         self.count(data.size, active_share)
         self.writer.add_tensor(name, quants.quantize(data, self.kind), raw_dtype=self.kind)
 
     def write(self, token_count):
         shape = self.shape
-        self.matrix("token_embd.weight", token_count, shape.width,
+        self.matrix("token_embd.weight", token_count, shape.width, deviation=EMBEDDING_DEVIATION,
                     active_share=1.0 if shape.is_tied else 1 / token_count)
         for layer in range(shape.layer_count):
             self.attention(f"blk.{layer}.")
