@@ -132,6 +132,22 @@ TEST(ToolCallsTest, AnAnswerIsTakenApart) {
   }
 }
 
+TEST(ToolCallsTest, ATextBecomesAValueOfTheTypeThatASchemaNames) {
+  const struct {
+    const char* text;
+    const char* type;
+    const char* value;
+  } cases[] = {{"12", "integer", "12"},          {"0012", "string", R"("0012")"},
+               {"[1, {}]", "array", "[1,{}]"},   {"True", "boolean", "true"},
+               {"false", "boolean", "false"},    {"None", "integer", "null"},
+               {"True", "string", R"("True")"},  {"Truely", "boolean", R"("Truely")"},
+               {"many", "integer", R"("many")"}, {"12", "", R"("12")"}};
+  for (const auto& each : cases) {
+    const Json text = Json::parse(json_string(each.text)).value();
+    EXPECT_EQ(detail::of_type(text, each.type).str(), each.value) << each.text << " " << each.type;
+  }
+}
+
 // How the text of `answer` grows while it is written: never a part of a call, and never taken back.
 void expect_shown_grows(const AnswerReader& reader, const std::string& answer) {
   const std::string whole = reader.read(answer).text;

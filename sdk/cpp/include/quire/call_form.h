@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "quire/json.h"
 
@@ -71,10 +72,16 @@ inline std::string_view trimmed(std::string_view text) {
 }
 
 // A value of the type that a schema names: forms without JSON bring every argument as text, and
-// models write "5" for 5.
+// models write "5" for 5. Templates show a model the words of Python, and it writes them, too.
 inline Json of_type(const Json& value, std::string_view type) {
   if (!value.is_text() || type.empty() || type == "string") return value;
-  const Result<Json> parsed = Json::parse(value.text());
+  std::string_view text = value.text();
+  for (const auto& [python, json] : {std::pair<std::string_view, std::string_view>{"True", "true"},
+                                     {"False", "false"},
+                                     {"None", "null"}}) {
+    if (text == python) text = json;
+  }
+  const Result<Json> parsed = Json::parse(text);
   return parsed.ok() ? parsed.value() : value;
 }
 
