@@ -73,15 +73,15 @@ def write_weights(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def parrot(folder, turns, context=8192, layers=1, template=TEMPLATE):
+def parrot(folder, turns, context=8192, layers=1, template=TEMPLATE, marks=None):
     """`turns`: for each turn of the assistant the pieces of what it says, which are tokens. All of them differ.
-    More layers take more time, and change nothing else."""
+    More layers take more time, and change nothing else. `marks`: what the template ends a prompt with, for each turn."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True)
     pieces = [piece for turn in turns for piece in turn]
     assert len(set(pieces)) == len(pieces)
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    marks = [f"<|turn{number}|>" for number in range(len(turns))]
+    marks = marks or [f"<|turn{number}|>" for number in range(len(turns))]
     added = [*special, *marks, *pieces]
     ids = {text: 256 + number for number, text in enumerate(added)}
     chains = [[ids[mark], *(ids[piece] for piece in turn), ids["<|im_end|>"]] for mark, turn in zip(marks, turns)]
