@@ -1,11 +1,15 @@
 // Mixtures of experts against transformers and llama.cpp (make_expert_goldens.py): logits and
 // greedy tokens of every form in which a model is stored, and the same bits among any neighbors.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "inference/weights/safetensors_file.h"
 #include "support/backend_logits.h"
 #include "support/golden.h"
+#include "support/process.h"
 
 namespace quire::test::experts_test {
 namespace {
@@ -126,6 +130,41 @@ TEST_P(Experts, GiveTheSameBitsInChunksAndForks) {
   auto files = inference::open_model(path());
   ASSERT_TRUE(files.ok()) << files.error().message();
   expect_same_bits(*files.value(), answers.ids);
+}
+
+// A copy of a model whose embedding of one token is not-a-number.
+void write_poisoned(const std::filesystem::path& folder, const std::string& model,
+                    std::uint32_t token) {
+  std::filesystem::copy(model, folder);
+  for (const auto& tensor : inference::SafetensorsFile::open_folder(model).value().tensors) {
+    if (tensor.name != "model.embed_tokens.weight") continue;
+    const std::string nan(tensor.bytes / tensor.dimensions[0], '\xff');
+    std::fstream file(folder / "model.safetensors",
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(tensor.offset + token * nan.size()));
+    file << nan;
+  }
+}
+
+TEST(ExpertsOfNoNumber, MakeAnErrorOfTheirRowAlone) {
+  constexpr std::uint32_t kPoisoned = 300;
+  const TemporaryFolder folder;
+  const std::filesystem::path model = folder.file("model");
+  write_poisoned(model, experts_path("qwen2moe_8"), kPoisoned);
+  const auto device = Device::open(model, exact_options());
+  ASSERT_NE(device, nullptr);
+  const std::vector<std::int32_t> ids = {5, 9, 30, 2};
+  const auto run = [&](bool is_poisoned) {
+    inference::Batch batch;
+    add_pass(batch, {.id = inference::SequenceId{0}}, ids, {0, 4}, {3, 4});
+    add_pass(batch, {.id = inference::SequenceId{1}, .first_page = 8}, ids, {0, 4}, {3, 4});
+    if (is_poisoned) batch.rows[1].token = inference::TokenId{kPoisoned};
+    return device->run(std::move(batch));
+  };
+  inference::Completion clean = run(false);
+  inference::Completion completion = run(true);
+  EXPECT_EQ(completion.distributions[0].error().code(), ErrorCode::Internal);
+  EXPECT_EQ(logits_of(completion, 1), logits_of(clean, 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(AsStored, Experts, testing::ValuesIn(kStored), [](const auto& each) {

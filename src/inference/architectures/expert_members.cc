@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kSoftmax = 1;  // Of expert_gating_func.
 
-// What other mixtures have and these lack.
+// Keys of mixtures that choose in other ways.
 Result<void> refuse_other_routers(const GgufMetadata& metadata, const std::string& prefix) {
   const auto refuse = [&](const char* key, std::uint32_t value, const std::string& why) {
     return Error(ErrorCode::NotSupported, metadata.source_name() + ": " + prefix + key + " is " +

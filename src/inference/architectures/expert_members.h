@@ -1,6 +1,6 @@
 #pragma once
-// What files of mixtures of experts say of their feed-forward parts, which several families read
-// alike: keys of GGUF as llama.cpp reads them, members of config.json as transformers does.
+// Keys and members of mixtures of experts, which several families read alike: keys of GGUF as
+// llama.cpp reads them, members of config.json as transformers does.
 //
 // Errors   Corrupted for numbers that contradict each other, NotSupported for what no layer of this
 //          build computes; each names the key.

@@ -277,7 +277,8 @@ TEST_F(HostileGguf, RefusesArchitecturesAndScalingsByName) {
   expect_refused(yarn.build(), ErrorCode::NotSupported, "rope.scaling.type is \"yarn\"");
   GgufBuilder experts = tiny_model();
   experts.add_u32("llama.expert_count", 8);
-  expect_refused(experts.build(), ErrorCode::NotSupported, "mixtures of experts");
+  expect_refused(experts.build(), ErrorCode::NotSupported,
+                 "models of this architecture have no experts");
   GgufBuilder partial = tiny_model();
   partial.add_u32("llama.rope.dimension_count", 8);
   expect_refused(partial.build(), ErrorCode::NotSupported, "rope.dimension_count is 8");

@@ -74,7 +74,7 @@ struct TensorRow {
   // Nothing if the layer lacks the role. A role of the model does not look at `layer`.
   // Of an expert's tensor: that of one.
   std::optional<TensorShape> (*shape)(const ModelSpec& spec, const LayerSpec& layer) = nullptr;
-  // Where a file has the role as one of two parts of a larger tensor (gate before up): its name.
+  // The name of a tensor that holds the role as one of its parts (gate before up) in some files.
   const char* gguf_whole = nullptr;
   const char* hugging_face_whole = nullptr;
   std::uint32_t part = 0;  // Of part_count, by rows.

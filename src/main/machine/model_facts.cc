@@ -81,6 +81,23 @@ std::uint64_t kv_memory_bytes(const cli::EngineOptions& engine) {
   return std::min(bytes / kPoolShareDefault, kPoolBytesMaxDefault);
 }
 
+namespace {
+
+// Adds the bytes and parameters of a tensor that one token reads. It reads the tensors of as many
+// experts as it chooses: the first stand for them.
+void add_active(const inference::TensorInfo& tensor, std::uint64_t parameters, ModelFacts& facts) {
+  const bool is_table = tensor.role == inference::TensorRole::TokenEmbedding;
+  if (is_table && !facts.spec.tied_embeddings) return;
+  const bool is_expert = row_of(tensor.role).place == inference::TensorPlace::Expert;
+  if (is_expert) facts.expert_bytes += tensor.bytes();
+  const inference::ExpertsSpec* experts = facts.spec.layers[tensor.layer].experts();
+  if (is_expert && tensor.expert >= experts->used_count) return;
+  facts.weight_bytes_per_token += tensor.bytes();
+  facts.parameters_per_token += parameters;
+}
+
+}  // namespace
+
 Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineOptions& engine) {
   ModelFacts facts;
   facts.path = TRY(find_model(model));
@@ -92,10 +109,7 @@ Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineO
     const std::uint64_t parameters = std::uint64_t{tensor.row_count} * tensor.column_count;
     facts.parameter_count += parameters;
     facts.weight_bytes += tensor.bytes();
-    if (tensor.role != inference::TensorRole::TokenEmbedding || facts.spec.tied_embeddings) {
-      facts.weight_bytes_per_token += tensor.bytes();
-      facts.parameters_per_token += parameters;
-    }
+    add_active(tensor, parameters, facts);
     facts.bytes_by_format[inference::format_shape(tensor.format).name] += tensor.bytes();
   }
   facts.kv_format = kv_format_name(engine.kv_format);

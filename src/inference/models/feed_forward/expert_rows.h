@@ -56,8 +56,8 @@ class ExpertRows {
 };
 
 // Chooses the experts with the largest numerators, largest first; of equal ones the first. Their
-// weights are numerator / sum, or of the chosen ones alone, times scale. If the sum is no number,
-// so are the weights. `numerators` is written to.
+// weights are numerator / sum, or of the chosen ones alone, times scale. If the sum is not a
+// number, the weights are not either. `numerators` is written to.
 void choose_experts(std::span<float> numerators, float sum, bool is_renormalised, float scale,
                     std::span<ExpertChoice> chosen);
 

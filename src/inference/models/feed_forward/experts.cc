@@ -16,7 +16,7 @@ constexpr std::uint32_t kExpertTilesPerWorker = 16;  // Tiles grow while there a
 // The columns of a row that one worker adds at a time.
 constexpr std::uint32_t kAddedColumns = 512;
 
-// The rows of a block, ready to be multiplied: those that are prepared already lie with others.
+// The rows of a block, one after the other and ready to be multiplied.
 struct Gather {
   const ExpertBlock* block = nullptr;
   PreparedActivations rows;

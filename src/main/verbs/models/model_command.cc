@@ -96,6 +96,7 @@ using Numbers = std::vector<std::uint32_t>;
 // The numbers that layers have, each once, in the order of the layers.
 struct LayerFacts {
   Numbers head_counts, kv_head_counts, head_dims, feed_forward_widths;
+  Numbers expert_counts, used_expert_counts, expert_widths, shared_expert_widths;
 
   explicit LayerFacts(const inference::ModelSpec& spec) {
     for (const inference::LayerSpec& layer : spec.layers) {
@@ -105,6 +106,12 @@ struct LayerFacts {
         add(head_dims, attention->head_dim);
       }
       if (const inference::DenseSpec* dense = layer.dense()) add(feed_forward_widths, dense->width);
+      if (const inference::ExpertsSpec* experts = layer.experts()) {
+        add(expert_counts, experts->expert_count);
+        add(used_expert_counts, experts->used_count);
+        add(expert_widths, experts->width);
+        if (experts->has_shared()) add(shared_expert_widths, experts->shared_width);
+      }
     }
   }
 
@@ -132,13 +139,26 @@ void print_facts(const ModelFacts& facts) {
   line("name", facts.spec.name);
   line("path", facts.path);
   line("architecture", facts.spec.architecture);
-  line("parameters", number(facts.parameter_count));
+  const bool is_mixture = has_experts(facts.spec);
+  line("parameters",
+       number(facts.parameter_count) +
+           (is_mixture ? ", " + number(facts.parameters_per_token) + " for a token" : ""));
   const LayerFacts layers(facts.spec);
   line("layers", number(facts.spec.layer_count()));
   line("width", number(facts.spec.embedding_width));
   line("heads", listed(layers.head_counts) + " (" + listed(layers.kv_head_counts) +
                     " of keys and values, " + listed(layers.head_dims) + " wide)");
-  line("feed forward", listed(layers.feed_forward_widths));
+  if (!layers.feed_forward_widths.empty()) {
+    line("feed forward", listed(layers.feed_forward_widths));
+  }
+  if (is_mixture) {
+    line("experts",
+         listed(layers.expert_counts) + ", " + listed(layers.used_expert_counts) +
+             " of them for a token (" + listed(layers.expert_widths) + " wide" +
+             (layers.shared_expert_widths.empty()
+                  ? ")"
+                  : "), and one for all (" + listed(layers.shared_expert_widths) + " wide)"));
+  }
   line("vocabulary", number(facts.spec.vocabulary_size));
   line("context", number(facts.spec.context_length) + " tokens");
   std::string formats;
@@ -159,30 +179,42 @@ nlohmann::json number_or_array(const Numbers& numbers) {
   return numbers.size() == 1 ? nlohmann::json(numbers.front()) : nlohmann::json(numbers);
 }
 
+// Members that models without experts lack.
+void add_experts(nlohmann::json& json, const ModelFacts& facts, const LayerFacts& layers) {
+  if (!has_experts(facts.spec)) return;
+  json["expert_count"] = number_or_array(layers.expert_counts);
+  json["expert_used_count"] = number_or_array(layers.used_expert_counts);
+  json["expert_width"] = number_or_array(layers.expert_widths);
+  json["shared_expert_width"] = number_or_array(layers.shared_expert_widths);
+  json["expert_bytes"] = facts.expert_bytes;
+}
+
 nlohmann::json facts_json(const ModelFacts& facts) {
   const LayerFacts layers(facts.spec);
-  return {{"name", facts.spec.name},
-          {"path", facts.path},
-          {"architecture", facts.spec.architecture},
-          {"parameters", facts.parameter_count},
-          {"layers", facts.spec.layer_count()},
-          {"embedding_width", facts.spec.embedding_width},
-          {"heads", number_or_array(layers.head_counts)},
-          {"kv_heads", number_or_array(layers.kv_head_counts)},
-          {"head_dim", number_or_array(layers.head_dims)},
-          {"feed_forward_width", number_or_array(layers.feed_forward_widths)},
-          {"vocabulary_size", facts.spec.vocabulary_size},
-          {"context_length", facts.spec.context_length},
-          {"weight_bytes", facts.weight_bytes},
-          {"weight_bytes_by_format", facts.bytes_by_format},
-          {"weight_bytes_per_token", facts.weight_bytes_per_token},
-          {"parameters_per_token", facts.parameters_per_token},
-          {"kv_format", facts.kv_format},
-          {"kv_bytes_per_token", facts.kv_bytes_per_token},
-          {"pool_bytes", facts.pool_bytes},
-          {"pool_pages", facts.pool_page_count},
-          {"page_size", facts.page_size},
-          {"pool_tokens", facts.pool_token_count}};
+  nlohmann::json json = {{"name", facts.spec.name},
+                         {"path", facts.path},
+                         {"architecture", facts.spec.architecture},
+                         {"parameters", facts.parameter_count},
+                         {"layers", facts.spec.layer_count()},
+                         {"embedding_width", facts.spec.embedding_width},
+                         {"heads", number_or_array(layers.head_counts)},
+                         {"kv_heads", number_or_array(layers.kv_head_counts)},
+                         {"head_dim", number_or_array(layers.head_dims)},
+                         {"feed_forward_width", number_or_array(layers.feed_forward_widths)},
+                         {"vocabulary_size", facts.spec.vocabulary_size},
+                         {"context_length", facts.spec.context_length},
+                         {"weight_bytes", facts.weight_bytes},
+                         {"weight_bytes_by_format", facts.bytes_by_format},
+                         {"weight_bytes_per_token", facts.weight_bytes_per_token},
+                         {"parameters_per_token", facts.parameters_per_token},
+                         {"kv_format", facts.kv_format},
+                         {"kv_bytes_per_token", facts.kv_bytes_per_token},
+                         {"pool_bytes", facts.pool_bytes},
+                         {"pool_pages", facts.pool_page_count},
+                         {"page_size", facts.page_size},
+                         {"pool_tokens", facts.pool_token_count}};
+  add_experts(json, facts, layers);
+  return json;
 }
 
 Result<void> show(const cli::ModelOptions& options) {
