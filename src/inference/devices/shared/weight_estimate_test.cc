@@ -22,7 +22,8 @@ TEST_P(WeightEstimate, EachWeightIsWithinTheErrorThatItStates) {
     for (int round = 0; round < 3000; ++round) {
       const auto sum = static_cast<float>(std::exp2(20.0 * random.uniform()));
       const auto largest = static_cast<float>(0.001 + 0.999 * random.uniform());
-      const WeightEstimator estimator(largest / sum, sum, temperature, GetParam()->sum_of_powers);
+      const WeightEstimator estimator(largest / sum, sum, temperature,
+                                      GetParam()->elementwise.sum_of_powers);
       double depth = 45.0 * temperature * random.uniform();
       if (round % 4 == 0) depth = 0.01 * random.uniform();
       if (round % 8 == 1) depth = 150.0 * random.uniform();  // Denormal probabilities too.
@@ -42,7 +43,7 @@ TEST_P(WeightEstimate, EachWeightIsWithinTheErrorThatItStates) {
 
 TEST_P(WeightEstimate, ASumIsThatOfItsParts) {
   sampling::Random random(6);
-  const WeightEstimator estimator(0.25f, 4.0f, 0.8, GetParam()->sum_of_powers);
+  const WeightEstimator estimator(0.25f, 4.0f, 0.8, GetParam()->elementwise.sum_of_powers);
   for (std::size_t count = 0; count < 70; ++count) {
     std::vector<float> numerators(count);
     double parts = 0;
