@@ -136,7 +136,8 @@ TEST_P(Experts, GiveTheSameBitsInChunksAndForks) {
 void write_poisoned(const std::filesystem::path& folder, const std::string& model,
                     std::uint32_t token) {
   std::filesystem::copy(model, folder);
-  for (const auto& tensor : inference::SafetensorsFile::open_folder(model).value().tensors) {
+  const auto read = inference::SafetensorsFile::open_folder(model);
+  for (const inference::SafetensorsTensor& tensor : read.value().tensors) {
     if (tensor.name != "model.embed_tokens.weight") continue;
     const std::string nan(tensor.bytes / tensor.dimensions[0], '\xff');
     std::fstream file(folder / "model.safetensors",

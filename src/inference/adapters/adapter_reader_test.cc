@@ -246,6 +246,17 @@ TEST(AdapterReader, DecodesQuantisedNumbersOfGguf) {
   EXPECT_EQ(reinterpret_cast<const float*>(matrix->a)[3 * 32 + 1], -7.5f);
 }
 
+TEST(AdapterReader, RefusesExpertsAndTheirRouterByTheirTarget) {
+  for (const char* module : {"mlp.experts.3.gate_proj", "mlp.gate", "mlp.shared_expert.up_proj"}) {
+    std::vector<test::NamedTensor> tensors = test::peft_tensors(small_pairs());
+    for (test::NamedTensor& each : tensors) {
+      const std::size_t at = each.name.find("layers.1.mlp.gate_proj");
+      if (at != std::string::npos) each.name.replace(at + 9, 13, module);
+    }
+    expect_refused(read_peft(peft_config(4, 8), tensors), ErrorCode::NotSupported, module);
+  }
+}
+
 TEST(AdapterReader, RefusesWhatIsNotImplementedByItsName) {
   for (const char* member :
        {R"("use_dora": true)", R"("bias": "all")", R"("modules_to_save": ["lm_head"])",
