@@ -29,11 +29,6 @@ Result<void> refuse_other_routers(const GgufMetadata& metadata, const std::strin
   return {};
 }
 
-std::uint32_t dense_width(const ModelSpec& spec) {
-  const DenseSpec* dense = spec.layers.front().dense();
-  return dense == nullptr ? 0 : dense->width;
-}
-
 // The layers that stay dense. They are numbers of layers, which may be beyond the last.
 Result<std::vector<std::uint32_t>> dense_layers(const JsonObject& config) {
   std::vector<std::uint32_t> layers;
@@ -56,12 +51,13 @@ Result<void> read_gguf_experts(const GgufMetadata& metadata, const ExpertsRule& 
   ExpertsSpec experts;
   experts.expert_count = TRY(metadata.u32(prefix + "expert_count"));
   experts.used_count = TRY(metadata.u32(prefix + "expert_used_count"));
-  const std::uint32_t even_share = dense_width(spec) / std::max(experts.used_count, 1u);
+  const std::uint32_t dense_width = spec.layers.front().dense_width();
+  const std::uint32_t even_share = dense_width / std::max(experts.used_count, 1u);
   experts.width =
       TRY(metadata.find_u32(prefix + "expert_feed_forward_length")).value_or(even_share);
   if (rule.has_shared) {
-    experts.shared_width = TRY(metadata.find_u32(prefix + "expert_shared_feed_forward_length"))
-                               .value_or(dense_width(spec));
+    experts.shared_width =
+        TRY(metadata.find_u32(prefix + "expert_shared_feed_forward_length")).value_or(dense_width);
   }
   experts.is_renormalised =
       TRY(metadata.find_bool(prefix + "expert_weights_norm")).value_or(rule.is_renormalised);

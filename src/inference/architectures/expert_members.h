@@ -21,7 +21,7 @@ struct ExpertsDefaults {
   std::uint32_t expert_count = 0;
   std::uint32_t used_count = 0;
   std::uint32_t width = 0;
-  std::uint32_t shared_width = 0;  // 0: models of the family have no shared expert.
+  std::uint32_t shared_width = 0;  // Is 0 if the family has no shared expert.
 };
 // Gives the sparse layers experts: every decoder_sparse_step-th, but those of mlp_only_layers.
 Result<void> read_config_experts(const JsonObject& config, const ExpertsDefaults& defaults,

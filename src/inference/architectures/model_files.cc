@@ -209,11 +209,6 @@ Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
 
 namespace {
 
-std::uint32_t dense_width(const LayerSpec& layer) {
-  const DenseSpec* dense = layer.dense();
-  return dense == nullptr ? 0 : dense->width;
-}
-
 void add_experts(Sha256& hash, const ExpertsSpec& experts) {
   add_text(hash, "experts");
   for (const std::uint32_t number :
@@ -233,7 +228,7 @@ void add_layers(Sha256& hash, const ModelSpec& spec) {
          {attention.head_count, attention.kv_head_count, attention.head_dim,
           attention.sliding_window, attention.rope.value_or(kNoRope),
           static_cast<std::uint32_t>(attention.qk_norm), std::uint32_t{attention.has_qkv_bias},
-          std::uint32_t{attention.has_output_bias}, dense_width(layer)}) {
+          std::uint32_t{attention.has_output_bias}, layer.dense_width()}) {
       add_value(hash, number);
     }
     if (const ExpertsSpec* experts = layer.experts()) add_experts(hash, *experts);
@@ -251,7 +246,7 @@ ModelDigester::ModelDigester(const ModelSpec& spec) {
   const AttentionSpec& attention = std::get<AttentionSpec>(first.mixer);
   for (const std::uint32_t number :
        {spec.vocabulary_size, spec.embedding_width, spec.layer_count(), attention.head_count,
-        attention.kv_head_count, attention.head_dim, dense_width(first),
+        attention.kv_head_count, attention.head_dim, first.dense_width(),
         attention.sliding_window}) {
     add_value(hash_, number);
   }

@@ -55,7 +55,7 @@ Operand::Operand(const MatmulKernels& kernels, std::span<const PackedMatrix* con
     QUIRE_CHECK(count < kFormatCountMax, "matrices of one input have few formats");
     formats[count] = matrix->format;
     offsets[count++] = stride;
-    stride += aligned_bytes(kernels.activation_bytes(matrix->format, matrix->column_count));
+    stride += activation_stride(kernels, *matrix);
   }
 }
 

@@ -32,6 +32,11 @@ struct Forward {
   std::uint32_t row_count() const { return static_cast<std::uint32_t>(plan.rows.size()); }
 };
 
+// Bytes of one row's activations for a matrix, in whole cache lines.
+inline std::size_t activation_stride(const MatmulKernels& kernels, const PackedMatrix& matrix) {
+  return aligned_bytes(kernels.activation_bytes(matrix.format, matrix.column_count));
+}
+
 // The distinct formats of matrices that share an input, and where each one's activations lie in the
 // bytes of a row.
 struct Operand {

@@ -56,7 +56,7 @@ struct ExpertsSpec {
   std::uint32_t expert_count = 0;
   std::uint32_t used_count = 0;
   std::uint32_t width = 0;         // Of each expert.
-  std::uint32_t shared_width = 0;  // 0: there is no shared expert.
+  std::uint32_t shared_width = 0;  // Is 0 if the layer has no shared expert.
   bool is_renormalised = false;    // The chosen weights are divided by their sum.
   float weight_scale = 1.0f;       // Multiplies them last.
 
@@ -78,6 +78,7 @@ struct LayerSpec {
   AttentionSpec* attention() { return std::get_if<AttentionSpec>(&mixer); }
   const DenseSpec* dense() const { return std::get_if<DenseSpec>(&feed_forward); }
   DenseSpec* dense() { return std::get_if<DenseSpec>(&feed_forward); }
+  std::uint32_t dense_width() const { return dense() == nullptr ? 0 : dense()->width; }
   const ExpertsSpec* experts() const { return std::get_if<ExpertsSpec>(&feed_forward); }
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };

@@ -64,15 +64,16 @@ enum class TensorPlace : std::uint8_t {
 struct TensorRow {
   TensorRole role{};
   const char* name = nullptr;  // "attention_q": in messages and in the digest.
-  // After "blk.N." if the role belongs to a layer. All experts of a layer lie in one tensor.
+  // The role's name in GGUF follows "blk.N." if the role belongs to a layer, and in safetensors
+  // "model.layers.N.". GGUF has the experts of a layer in one tensor; in safetensors the number of
+  // an expert is at *.
   const char* gguf = nullptr;
-  const char* hugging_face =
-      nullptr;  // After "model.layers.N."; of an expert, with its number at *.
+  const char* hugging_face = nullptr;
   TensorPlace place{};
   TensorKind kind{};
   bool is_turned = false;  // Its rows belong to heads that RoPE turns.
   // Nothing if the layer lacks the role. A role of the model does not look at `layer`.
-  // Of an expert's tensor: that of one.
+  // A role of experts has the shape of one expert's tensor.
   std::optional<TensorShape> (*shape)(const ModelSpec& spec, const LayerSpec& layer) = nullptr;
   // The name of a tensor that holds the role as one of its parts (gate before up) in some files.
   const char* gguf_whole = nullptr;

@@ -16,11 +16,11 @@ struct ModelFacts {
   inference::ModelSpec spec;
   std::uint64_t parameter_count = 0;
   std::uint64_t weight_bytes = 0;  // As stored in the files.
-  // Of them, what one token multiplies with: all but a table of embeddings of its own, and of the
-  // experts the share that a token chooses.
+  // Bytes and parameters that one token multiplies with. A table of embeddings of its own does not
+  // count, and of the experts only those count that a token chooses.
   std::uint64_t weight_bytes_per_token = 0;
   std::uint64_t parameters_per_token = 0;
-  std::uint64_t expert_bytes = 0;  // Of all experts that are chosen from.
+  std::uint64_t expert_bytes = 0;  // All experts that routers choose from.
   std::map<std::string, std::uint64_t> bytes_by_format;
   std::string kv_format;
   std::uint64_t kv_bytes_per_token = 0;

@@ -19,6 +19,7 @@ constexpr std::uint32_t kAddedColumns = 512;
 // The rows of a block, one after the other and ready to be multiplied.
 struct Gather {
   const ExpertBlock* block = nullptr;
+  NumberFormat format{};
   PreparedActivations rows;
 };
 
@@ -41,8 +42,7 @@ ExpertsFeedForward::ExpertsFeedForward(std::uint32_t layer, const ExpertsSpec& s
     inputs.push_back(each.gate);
     inputs.push_back(each.up);
     for (const PackedMatrix* matrix : {each.gate, each.up, each.down}) {
-      operand_bytes_ = std::max(operand_bytes_, aligned_bytes(kernels.matmul.activation_bytes(
-                                                    matrix->format, matrix->column_count)));
+      operand_bytes_ = std::max(operand_bytes_, activation_stride(kernels.matmul, *matrix));
     }
     expert_width_ = std::max<std::size_t>(expert_width_, each.gate->row_count);
   }
@@ -142,18 +142,15 @@ void ExpertsFeedForward::gate_up(const Forward& forward, const Activations& norm
   const MatmulKernels& kernels = forward.kernels.matmul;
   std::byte* own = scratch_->own_operands(forward.worker.index());
   Gather gathered;
-  NumberFormat format{};
   const auto gather = [&](const ExpertBlock& block, const PackedMatrix& matrix) {
-    if (gathered.block == &block && format == matrix.format) return gathered.rows;
-    const std::size_t bytes =
-        aligned_bytes(kernels.activation_bytes(matrix.format, matrix.column_count));
+    if (gathered.block == &block && gathered.format == matrix.format) return gathered.rows;
+    const std::size_t bytes = activation_stride(kernels, matrix);
     const std::byte* from = normed.bytes + input_.offset_of(matrix.format);
     for (std::uint32_t i = 0; i < block.count; ++i) {
       const std::uint32_t row = scratch_->rows.row_at(block.place_first + i);
       std::memcpy(own + i * bytes, from + row * input_.stride, bytes);
     }
-    gathered = {&block, {own, bytes, block.count}};
-    format = matrix.format;
+    gathered = {&block, matrix.format, {own, bytes, block.count}};
     return gathered.rows;
   };
   for_each_tile(forward, &Expert::gate, [&](const Tile& tile) {
@@ -181,13 +178,12 @@ void ExpertsFeedForward::down(const Forward& forward) const {
     const PackedMatrix& matrix = *experts_[tile.block->expert].down;
     const std::uint32_t first = tile.block->place_first;
     if (prepared.block != tile.block) {
-      const std::size_t bytes =
-          aligned_bytes(kernels.activation_bytes(matrix.format, matrix.column_count));
+      const std::size_t bytes = activation_stride(kernels, matrix);
       for (std::uint32_t i = 0; i < tile.block->count; ++i) {
         kernels.prepare(matrix.format, matrix.column_count, scratch_->gate[first + i],
                         own + i * bytes);
       }
-      prepared = {tile.block, {own, bytes, tile.block->count}};
+      prepared = {tile.block, matrix.format, {own, bytes, tile.block->count}};
     }
     kernels.multiply(matrix, prepared.rows, tile.row_begin, tile.row_end, scratch_->outputs[first],
                      scratch_->outputs.stride);

@@ -39,7 +39,7 @@ class ExpertsFeedForward {
     std::uint32_t row_begin, row_end;  // Outputs of the matrix.
   };
 
-  std::size_t shared_logit_at() const { return (spec_->expert_count + std::size_t{15}) / 16 * 16; }
+  std::size_t shared_logit_at() const { return aligned_floats(spec_->expert_count); }
   void choose(const Forward& forward, std::uint32_t row) const;
   void group() const;
   void route(const Forward& forward, const Activations& normed) const;
