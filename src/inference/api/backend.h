@@ -28,6 +28,8 @@ struct BackendCapabilities {
   std::uint64_t page_bytes = 0;        // Of one PageLoad or PageSave; 0: neither is supported.
   std::uint32_t sequence_count = 0;    // Page tables it can hold.
   std::uint32_t embed_slot_count = 0;  // Vectors it can keep.
+  std::uint32_t state_count = 0;       // Slots for states; 0: the model has no states.
+  std::uint64_t state_bytes = 0;       // Of one.
   std::uint32_t row_count_max = 0;     // Rows of one batch.
   std::uint32_t inflight_max = 1;      // Batches submitted and not completed.
   KvFormat kv_format = KvFormat::F16;

@@ -17,6 +17,16 @@
 // if the row writes nothing. An explicit mask replaces the rule: bit [row][s] alone then decides
 // among visible slots.
 //
+// States. Some models have layers that keep no keys and values, but one state, which each row
+// changes and which cannot be taken back. Their device has slots for states. A state holds that of
+// all such layers after some row, and the output of that row. A pass begins from the state in one
+// slot, or from the state before any text, and every one of its rows changes the state in turn,
+// whether it writes keys and values or not. The pass says after which of its rows the state is
+// wanted, and in which slots. No slot is written twice in a batch. A slot that a pass writes is
+// read by no other pass of the batch, and by its own pass only if that has one row, which then
+// changes the state in place. After a failed pass the content of the slots that it was to write is
+// undefined.
+//
 // Order within one batch:
 //   1. table changes;
 //   2. loads, in any order among themselves;
@@ -103,6 +113,9 @@ struct Row {
   // What acts on this row: an index into Batch::adapter_sets. Its keys, its values and its output
   // are those of the set; what it sees of other rows is as their own sets made it.
   std::uint32_t adapters = kNoAdapters;
+  // The row is not computed: its output is the one in the state that its pass begins from. Such a
+  // row is its pass's only one.
+  bool is_of_state = false;
 };
 
 // Boolean [row_count][slot_count], packed row by row into 64-bit words, bit 0 first.
@@ -112,6 +125,12 @@ struct SlotMask {
   std::uint32_t words_per_row() const { return (slot_count + 63) / 64; }
 };
 
+// The state after the first row_count rows of a pass goes into a slot.
+struct StateWrite {
+  std::uint32_t row_count = 0;
+  StateSlot slot = kNoState;
+};
+
 // Consecutive rows [row_first, row_first + row_count) of one sequence.
 struct ForwardPass {
   SequenceId sequence{};
@@ -119,6 +138,10 @@ struct ForwardPass {
   std::uint32_t row_count = 0;
   std::uint32_t visible_slot_end = 0;
   std::optional<SlotMask> mask{};
+  // Of models with states. No slot to begin from: the state before any text.
+  StateSlot state_from = kNoState;
+  std::uint32_t state_write_first = 0;  // Into Batch::state_writes, by rising row_count.
+  std::uint32_t state_write_count = 0;
 };
 
 enum class DistributionKind : std::uint8_t {
@@ -179,6 +202,7 @@ struct Batch {
   // backend whose BackendCapabilities::adapters is true.
   std::vector<AdapterSet> adapter_sets{};
   std::vector<ForwardPass> passes{};  // Cover `rows` in order, without gaps.
+  std::vector<StateWrite> state_writes{};
   std::vector<DistributionRequest> distributions{};
   std::vector<PageSave> saves{};
 
@@ -190,6 +214,7 @@ struct Batch {
     rows.clear();
     adapter_sets.clear();
     passes.clear();
+    state_writes.clear();
     distributions.clear();
     saves.clear();
   }

@@ -13,11 +13,13 @@ enum class TokenId : std::uint32_t {};
 enum class PageId : std::uint32_t {};      // A physical page of one pool.
 enum class SequenceId : std::uint32_t {};  // A page table on the device's side.
 enum class EmbedSlot : std::uint32_t {};   // One embedding vector kept by the device.
+enum class StateSlot : std::uint32_t {};   // A state kept by the device (batch.h).
 enum class ModelId : std::uint32_t {};     // Index of a served model.
 enum class BatchId : std::uint64_t {};
 
 inline constexpr PageId kNoPage{0xffffffffu};  // A hole in a page table.
 inline constexpr EmbedSlot kNoEmbedSlot{0xffffffffu};
+inline constexpr StateSlot kNoState{0xffffffffu};
 inline constexpr std::uint32_t kNoSlot = 0xffffffffu;  // A row that writes no keys and values.
 inline constexpr std::uint32_t kPageSizeMax = 32;
 inline constexpr std::uint32_t kAllSlots = 0xffffffffu;  // Of a page, whatever its size.

@@ -155,6 +155,10 @@ bool has_experts(const ModelSpec& spec) {
   return std::ranges::any_of(spec.layers, [](const LayerSpec& layer) { return layer.experts(); });
 }
 
+bool has_states(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.layers, [](const LayerSpec& layer) { return layer.delta_net(); });
+}
+
 ModelInfo model_info(const ModelSpec& spec, const Digest& digest) {
   ModelInfo info;
   info.name = spec.name;

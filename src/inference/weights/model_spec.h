@@ -31,14 +31,49 @@ struct AttentionSpec {
   std::uint32_t head_dim = 0;
   std::uint32_t sliding_window = 0;       // A key is visible when query - key < this; 0: no window.
   std::optional<std::uint32_t> rope = 0;  // Of ModelSpec::ropes; nothing: heads are not turned.
+  std::uint32_t rotary_dim = 0;  // RoPE turns the first so many numbers of a head; 0: all of them.
   QkNorm qk_norm = QkNorm::None;
   bool has_qkv_bias = false;
   bool has_output_bias = false;
+  // The query projection gives the query and the gate of a head, then those of the next. What a
+  // head attended to is multiplied by sigmoid(gate).
+  bool has_gate = false;
 
   float scale() const;
+  std::uint32_t turned_dim() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
   std::uint32_t query_width() const { return head_count * head_dim; }
+  // Outputs of the query projection.
+  std::uint32_t projected_query_width() const {
+    return has_gate ? 2 * query_width() : query_width();
+  }
   std::uint32_t kv_width() const { return kv_head_count * head_dim; }
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
+};
+
+// The gated delta rule (Yang et al. 2024, "Gated Delta Networks"). q, k and v of a row come of one
+// projection, and then of a causal convolution over the last convolution_width rows, with SiLU. q
+// and k of a head have length 1, and q is divided by sqrt(key_dim). Each value head has a state S
+// [key_dim][value_dim], which is zero before the first row. A row changes it, and reads it:
+//   S = decay * S;  S = S + k (beta * (v - S^T k))^T;  o = S^T q
+//   decay = exp(a * softplus(alpha(x) + bias)), beta = sigmoid(beta(x))
+// The output is out(norm(o) * silu(gate(x))), with an RMS norm over each head.
+struct DeltaNetSpec {
+  std::uint32_t key_head_count = 0;  // Of queries, too.
+  std::uint32_t value_head_count = 0;
+  std::uint32_t key_dim = 0;  // Of a head, as the next.
+  std::uint32_t value_dim = 0;
+  std::uint32_t convolution_width = 0;  // Rows.
+  // Value head h has the key head h % key_head_count; otherwise h / (value heads of a key head).
+  bool has_tiled_heads = false;
+
+  std::uint32_t key_width() const { return key_head_count * key_dim; }
+  std::uint32_t value_width() const { return value_head_count * value_dim; }
+  std::uint32_t channel_count() const { return 2 * key_width() + value_width(); }  // q, k, v.
+  std::uint32_t key_head_of(std::uint32_t value_head) const {
+    return has_tiled_heads ? value_head % key_head_count
+                           : value_head / (value_head_count / key_head_count);
+  }
+  friend bool operator==(const DeltaNetSpec&, const DeltaNetSpec&) = default;
 };
 
 // down(silu(gate(x)) * up(x))
@@ -69,13 +104,14 @@ enum class NormPlace : std::uint8_t { Before, After };
 
 // x += mixer(x); x += feed_forward(x), with norms.
 struct LayerSpec {
-  std::variant<AttentionSpec> mixer;
+  std::variant<AttentionSpec, DeltaNetSpec> mixer;
   std::variant<DenseSpec, ExpertsSpec> feed_forward;
   NormPlace norms = NormPlace::Before;
 
   // Null: the layer has another kind.
   const AttentionSpec* attention() const { return std::get_if<AttentionSpec>(&mixer); }
   AttentionSpec* attention() { return std::get_if<AttentionSpec>(&mixer); }
+  const DeltaNetSpec* delta_net() const { return std::get_if<DeltaNetSpec>(&mixer); }
   const DenseSpec* dense() const { return std::get_if<DenseSpec>(&feed_forward); }
   DenseSpec* dense() { return std::get_if<DenseSpec>(&feed_forward); }
   std::uint32_t dense_width() const { return dense() == nullptr ? 0 : dense()->width; }
@@ -111,6 +147,8 @@ std::vector<KvHeads> kv_heads(const ModelSpec& spec);
 // The description of the model for the layers above, from the files' own texts.
 ModelInfo model_info(const ModelSpec& spec, const Digest& digest);
 bool has_experts(const ModelSpec& spec);
+// Whether a layer has a state, which each row changes (api/batch.h).
+bool has_states(const ModelSpec& spec);
 // The windows that layers have, each once, in the order of the layers; 0: none.
 std::vector<std::uint32_t> sliding_windows(const ModelSpec& spec);
 

@@ -33,7 +33,7 @@ Shape norm_after(const ModelSpec& spec, const LayerSpec& layer) {
 Shape query(const ModelSpec& spec, const LayerSpec& layer) {
   const AttentionSpec* attention = layer.attention();
   if (attention == nullptr) return std::nullopt;
-  return TensorShape{attention->query_width(), spec.embedding_width};
+  return TensorShape{attention->projected_query_width(), spec.embedding_width};
 }
 Shape key(const ModelSpec& spec, const LayerSpec& layer) {
   const AttentionSpec* attention = layer.attention();
@@ -120,10 +120,49 @@ Shape shared_down(const ModelSpec& spec, const LayerSpec& layer) {
   return TensorShape{spec.embedding_width, experts->shared_width};
 }
 
+// ---- of a delta rule ----
+
+Shape delta_qkv(const ModelSpec& spec, const LayerSpec& layer) {
+  const DeltaNetSpec* delta = layer.delta_net();
+  if (delta == nullptr) return std::nullopt;
+  return TensorShape{delta->channel_count(), spec.embedding_width};
+}
+Shape delta_gate(const ModelSpec& spec, const LayerSpec& layer) {
+  const DeltaNetSpec* delta = layer.delta_net();
+  if (delta == nullptr) return std::nullopt;
+  return TensorShape{delta->value_width(), spec.embedding_width};
+}
+Shape delta_heads(const ModelSpec& spec, const LayerSpec& layer) {
+  const DeltaNetSpec* delta = layer.delta_net();
+  if (delta == nullptr) return std::nullopt;
+  return TensorShape{delta->value_head_count, spec.embedding_width};
+}
+Shape delta_convolution(const ModelSpec&, const LayerSpec& layer) {
+  const DeltaNetSpec* delta = layer.delta_net();
+  if (delta == nullptr) return std::nullopt;
+  return TensorShape{delta->channel_count(), delta->convolution_width};
+}
+Shape delta_of_heads(const ModelSpec&, const LayerSpec& layer) {
+  const DeltaNetSpec* delta = layer.delta_net();
+  if (delta == nullptr) return std::nullopt;
+  return TensorShape{1, delta->value_head_count};
+}
+Shape delta_norm(const ModelSpec&, const LayerSpec& layer) {
+  const DeltaNetSpec* delta = layer.delta_net();
+  if (delta == nullptr) return std::nullopt;
+  return TensorShape{1, delta->value_dim};
+}
+Shape delta_output(const ModelSpec& spec, const LayerSpec& layer) {
+  const DeltaNetSpec* delta = layer.delta_net();
+  if (delta == nullptr) return std::nullopt;
+  return TensorShape{spec.embedding_width, delta->value_width()};
+}
+
 constexpr auto kModel = TensorPlace::Model;
 constexpr auto kLayer = TensorPlace::Layer;
 constexpr auto kMatrix = TensorKind::Matrix;
 constexpr auto kVector = TensorKind::Vector;
+constexpr auto kTable = TensorKind::Table;
 constexpr auto kExact = TensorKind::ExactMatrix;
 constexpr auto kExpert = TensorPlace::Expert;
 using enum TensorRole;
@@ -183,6 +222,24 @@ constexpr TensorRow kRows[kTensorRoleCount] = {
      kLayer, kMatrix, false, shared_gate},
     {SharedExpertDown, "shared_expert_down", "ffn_down_shexp.weight",
      "mlp.shared_expert.down_proj.weight", kLayer, kMatrix, false, shared_down},
+    {DeltaQkv, "delta_qkv", "attn_qkv.weight", "linear_attn.in_proj_qkv.weight", kLayer, kMatrix,
+     false, delta_qkv},
+    {DeltaGate, "delta_gate", "attn_gate.weight", "linear_attn.in_proj_z.weight", kLayer, kMatrix,
+     false, delta_gate},
+    {DeltaBeta, "delta_beta", "ssm_beta.weight", "linear_attn.in_proj_b.weight", kLayer, kMatrix,
+     false, delta_heads},
+    {DeltaAlpha, "delta_alpha", "ssm_alpha.weight", "linear_attn.in_proj_a.weight", kLayer, kMatrix,
+     false, delta_heads},
+    {DeltaConvolution, "delta_convolution", "ssm_conv1d.weight", "linear_attn.conv1d.weight",
+     kLayer, kTable, false, delta_convolution},
+    {DeltaDecayBias, "delta_decay_bias", "ssm_dt.bias", "linear_attn.dt_bias", kLayer, kVector,
+     false, delta_of_heads},
+    {DeltaDecay, "delta_decay", "ssm_a", "linear_attn.A_log", kLayer, kVector, false,
+     delta_of_heads},
+    {DeltaNorm, "delta_norm", "ssm_norm.weight", "linear_attn.norm.weight", kLayer, kVector, false,
+     delta_norm},
+    {DeltaOutput, "delta_output", "ssm_out.weight", "linear_attn.out_proj.weight", kLayer, kMatrix,
+     false, delta_output},
 };
 
 constexpr bool rows_are_in_order() {

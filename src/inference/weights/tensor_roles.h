@@ -41,8 +41,17 @@ enum class TensorRole : std::uint8_t {
   SharedExpertGate,
   SharedExpertUp,
   SharedExpertDown,
+  DeltaQkv,
+  DeltaGate,
+  DeltaBeta,
+  DeltaAlpha,
+  DeltaConvolution,
+  DeltaDecayBias,
+  DeltaDecay,
+  DeltaNorm,
+  DeltaOutput,
 };
-inline constexpr std::uint32_t kTensorRoleCount = 28;
+inline constexpr std::uint32_t kTensorRoleCount = 37;
 
 // A vector has one row. Rows of a matrix are outputs.
 struct TensorShape {
@@ -54,6 +63,7 @@ enum class TensorKind : std::uint8_t {
   Matrix,
   ExactMatrix,  // Is multiplied in F32, whatever its format in the file.
   Vector,
+  Table,  // Is read as F32 into one vector, row after row.
 };
 enum class TensorPlace : std::uint8_t {
   Model,

@@ -1,6 +1,7 @@
 #pragma once
 // DeviceOptions says which device serves a model, and with how much memory.
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/walk.h"
@@ -16,7 +17,10 @@ struct DeviceOptions {
   std::uint32_t threads = 1;     // Workers of a CPU, the device thread among them. 1 to 256.
   std::uint32_t page_size = 16;  // 8, 16 or 32.
   std::uint32_t page_count = 0;  // 0: as many as fit kv_memory_bytes.
-  std::uint64_t kv_memory_bytes = std::uint64_t{1} << 30;
+  std::uint64_t kv_memory_bytes = std::uint64_t{1} << 30;  // Of pages and of states.
+  // Of the states alone, for a model that has some. Nothing: half of kv_memory_bytes.
+  std::optional<std::uint64_t> state_memory_bytes;
+  std::uint32_t state_count = 0;  // 0: as many as fit.
   KvFormat kv_format = KvFormat::F16;
   KvMode kv_mode = KvMode::Paged;
   std::uint32_t row_count_max = 512;  // Rows of one batch; limits scratch memory.
