@@ -78,6 +78,80 @@ void check_row(const Row& row, std::span<const TableEntry> table,
   QUIRE_CHECK(table[index].page != kNoPage, "a written slot has a page");
 }
 
+// ---- states ----
+
+void check_no_states(const Batch& batch) {
+  QUIRE_CHECK(batch.state_writes.empty(), "state writes need a model with states");
+  for (const ForwardPass& pass : batch.passes) {
+    QUIRE_CHECK(pass.state_from == kNoState, "a state to begin from needs a model with states");
+    QUIRE_CHECK(pass.state_write_count == 0, "state writes need a model with states");
+  }
+  for (const Row& row : batch.rows) {
+    QUIRE_CHECK(!row.is_of_state, "a row of a state needs a model with states");
+  }
+}
+
+void check_rows_of_state(const Batch& batch, const ForwardPass& pass) {
+  for (std::uint32_t i = pass.row_first; i < pass.row_first + pass.row_count; ++i) {
+    const Row& row = batch.rows[i];
+    if (!row.is_of_state) continue;
+    QUIRE_CHECK(pass.row_count == 1, "a row of a state is its pass's only one");
+    QUIRE_CHECK(pass.state_from != kNoState, "a row of a state has a state");
+    QUIRE_CHECK(pass.state_write_count == 0, "a row of a state changes no state");
+    QUIRE_CHECK(row.slot == kNoSlot, "a row of a state writes no keys and values");
+  }
+}
+
+void check_writes(std::span<const StateWrite> writes, const ForwardPass& pass,
+                  const BackendCapabilities& capabilities) {
+  std::uint32_t before = 1;
+  for (const StateWrite& write : writes) {
+    QUIRE_CHECK(static_cast<std::uint32_t>(write.slot) < capabilities.state_count,
+                "a state is written into a slot");
+    QUIRE_CHECK(write.row_count >= before, "state writes rise from the first row");
+    QUIRE_CHECK(write.row_count <= pass.row_count, "a state is after a row of its pass");
+    before = write.row_count;
+  }
+}
+
+// Requires: passes that cover the rows.
+void check_states(const Batch& batch, const BackendCapabilities& capabilities) {
+  if (capabilities.state_count == 0) return check_no_states(batch);
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> writers(capabilities.state_count, kNone);  // The pass of each slot.
+  std::size_t write_count = 0;
+  for (std::size_t i = 0; i < batch.passes.size(); ++i) {
+    const ForwardPass& pass = batch.passes[i];
+    QUIRE_CHECK(pass.state_write_count == 0 ||
+                    std::uint64_t{pass.state_write_first} + pass.state_write_count <=
+                        batch.state_writes.size(),
+                "a pass's state writes lie in the batch");
+    const auto writes =
+        pass.state_write_count == 0
+            ? std::span<const StateWrite>()
+            : std::span(batch.state_writes).subspan(pass.state_write_first, pass.state_write_count);
+    check_writes(writes, pass, capabilities);
+    check_rows_of_state(batch, pass);
+    for (const StateWrite& write : writes) {
+      std::size_t& writer = writers[static_cast<std::uint32_t>(write.slot)];
+      QUIRE_CHECK(writer == kNone, "a batch writes a state slot at most once");
+      writer = i;
+    }
+    write_count += writes.size();
+  }
+  QUIRE_CHECK(write_count == batch.state_writes.size(), "each state write is of a pass");
+  for (std::size_t i = 0; i < batch.passes.size(); ++i) {
+    const ForwardPass& pass = batch.passes[i];
+    if (pass.state_from == kNoState) continue;
+    const auto from = static_cast<std::uint32_t>(pass.state_from);
+    QUIRE_CHECK(from < capabilities.state_count, "a pass begins from a state slot");
+    QUIRE_CHECK(writers[from] == kNone || writers[from] == i,
+                "no pass reads a state that another writes");
+    QUIRE_CHECK(writers[from] == kNone || pass.row_count == 1,
+                "only a pass of one row changes its state in place");
+  }
+}
+
 void check_passes(const Batch& batch, const BackendCapabilities& capabilities,
                   const ModelInfo& model, const PageTables& tables) {
   std::uint64_t row_next = 0;
@@ -111,6 +185,7 @@ void check_batch(const Batch& batch, const BackendCapabilities& capabilities,
   check_transfers(batch, capabilities);
   check_adapter_sets(batch, capabilities, model);
   check_passes(batch, capabilities, model, tables);
+  check_states(batch, capabilities);
   for (const DistributionRequest& request : batch.distributions) {
     const bool of_row = request.row != kNoSlot;
     QUIRE_CHECK(of_row != (request.embed != kNoEmbedSlot),

@@ -88,7 +88,8 @@ SimulatedBackend::SimulatedBackend(SimulatedBackendOptions options, CompletionSi
                .page_count = options_.page_count,
                .page_size = options_.page_size}),
       slots_(std::size_t{options_.page_count} * options_.page_size),
-      embeds_(options_.embed_slot_count) {
+      embeds_(options_.embed_slot_count),
+      states_(options_.state_count) {
   capabilities_.name = "simulated";
   capabilities_.numerics_id = "simulated-1-seed-" + std::to_string(options_.seed);
   capabilities_.batch_invariant = true;
@@ -97,6 +98,8 @@ SimulatedBackend::SimulatedBackend(SimulatedBackendOptions options, CompletionSi
   capabilities_.page_bytes = options_.page_size * sizeof(Slot);
   capabilities_.sequence_count = options_.sequence_count;
   capabilities_.embed_slot_count = options_.embed_slot_count;
+  capabilities_.state_count = options_.state_count;
+  capabilities_.state_bytes = options_.state_count == 0 ? 0 : sizeof(State);
   capabilities_.row_count_max = options_.row_count_max;
   capabilities_.inflight_max = options_.inflight_max;
   capabilities_.adapters = options_.adapters;
@@ -147,6 +150,10 @@ Result<void> SimulatedBackend::begin_pass(const Batch& batch, std::size_t index,
   const ForwardPass& pass = batch.passes[index];
   for (std::uint32_t i = pass.row_first; i < pass.row_first + pass.row_count; ++i) {
     const Row& row = batch.rows[i];
+    if (row.is_of_state) {
+      rows[i].output = state_before(pass).output;
+      continue;
+    }
     if (row.embed == kNoEmbedSlot) {
       rows[i].input = mix(options_.seed, static_cast<std::uint64_t>(row.token));
     } else {
@@ -210,6 +217,37 @@ void SimulatedBackend::attend(const Batch& batch, const ForwardPass& pass, Layer
     }
     const std::uint64_t self = mix(mix(state.input, row.position), digest);
     (layer == Layer::Inputs ? state.context : state.output) = self;
+    if (has_states() && layer == Layer::Contexts) state.output = mix(state.state, self);
+  }
+}
+
+SimulatedBackend::State SimulatedBackend::state_before(const ForwardPass& pass) const {
+  if (pass.state_from == kNoState) return {.digest = mix(options_.seed), .output = 0};
+  const auto slot = static_cast<std::uint32_t>(pass.state_from);
+  if (states_[slot]) return *states_[slot];
+  const std::uint64_t noise = mix(mix(~options_.seed, batch_count_), slot);
+  return {.digest = noise, .output = mix(noise)};
+}
+
+void SimulatedBackend::advance_state(const ForwardPass& pass, std::vector<RowState>& rows) const {
+  std::uint64_t digest = state_before(pass).digest;
+  for (std::uint32_t i = pass.row_first; i < pass.row_first + pass.row_count; ++i) {
+    digest = mix(digest, rows[i].context);
+    rows[i].state = rows[i].context = digest;
+  }
+}
+
+void SimulatedBackend::keep_states(const Batch& batch, const std::vector<RowState>& rows,
+                                   const std::vector<Result<void>>& passes) {
+  for (std::size_t p = 0; p < batch.passes.size(); ++p) {
+    const ForwardPass& pass = batch.passes[p];
+    for (std::uint32_t i = 0; i < pass.state_write_count; ++i) {
+      const StateWrite& write = batch.state_writes[pass.state_write_first + i];
+      std::optional<State>& kept = states_[static_cast<std::uint32_t>(write.slot)];
+      kept.reset();
+      const RowState& row = rows[pass.row_first + write.row_count - 1];
+      if (passes[p].ok()) kept = {.digest = row.state, .output = row.output};
+    }
   }
 }
 
@@ -317,6 +355,33 @@ Result<Distribution> SimulatedBackend::distribution(const Batch& batch, std::siz
   return result;
 }
 
+std::vector<SimulatedBackend::RowState> SimulatedBackend::run_passes(const Batch& batch,
+                                                                     Completion& completion) {
+  std::vector<RowState> rows(batch.rows.size());
+  for (std::size_t i = 0; i < batch.passes.size(); ++i) {
+    completion.passes.push_back(begin_pass(batch, i, rows));
+  }
+  const auto for_each_pass = [&](const auto& action) {
+    for (std::size_t i = 0; i < batch.passes.size(); ++i) {
+      const ForwardPass& pass = batch.passes[i];
+      if (completion.passes[i].ok() && !batch.rows[pass.row_first].is_of_state) action(pass);
+    }
+  };
+  for_each_pass([&](const ForwardPass& pass) { write_inputs(batch, pass, rows); });
+  for_each_pass([&](const ForwardPass& pass) { attend(batch, pass, Layer::Inputs, rows); });
+  if (has_states()) for_each_pass([&](const ForwardPass& pass) { advance_state(pass, rows); });
+  for_each_pass([&](const ForwardPass& pass) {
+    const std::span<const TableEntry> table = tables_.entries(pass.sequence);
+    for (std::uint32_t i = pass.row_first; i < pass.row_first + pass.row_count; ++i) {
+      const Row& row = batch.rows[i];
+      if (row.slot != kNoSlot) slot_at(table, row.slot).context = rows[i].context;
+    }
+  });
+  for_each_pass([&](const ForwardPass& pass) { attend(batch, pass, Layer::Contexts, rows); });
+  if (has_states()) keep_states(batch, rows, completion.passes);
+  return rows;
+}
+
 Completion SimulatedBackend::execute(Batch& batch) {
   ++batch_count_;
   for (const TableChange& change : batch.table_changes) tables_.apply(change);
@@ -326,25 +391,7 @@ Completion SimulatedBackend::execute(Batch& batch) {
   completion.id = batch.id;
   for (std::size_t i = 0; i < batch.loads.size(); ++i) completion.loads.push_back(load(batch, i));
   for (const PageCopy& copy : batch.copies) copy_slots(copy);
-  std::vector<RowState> rows(batch.rows.size());
-  for (std::size_t i = 0; i < batch.passes.size(); ++i) {
-    completion.passes.push_back(begin_pass(batch, i, rows));
-  }
-  const auto for_each_pass = [&](const auto& action) {
-    for (std::size_t i = 0; i < batch.passes.size(); ++i) {
-      if (completion.passes[i].ok()) action(batch.passes[i]);
-    }
-  };
-  for_each_pass([&](const ForwardPass& pass) { write_inputs(batch, pass, rows); });
-  for_each_pass([&](const ForwardPass& pass) { attend(batch, pass, Layer::Inputs, rows); });
-  for_each_pass([&](const ForwardPass& pass) {
-    const std::span<const TableEntry> table = tables_.entries(pass.sequence);
-    for (std::uint32_t i = pass.row_first; i < pass.row_first + pass.row_count; ++i) {
-      const Row& row = batch.rows[i];
-      if (row.slot != kNoSlot) slot_at(table, row.slot).context = rows[i].context;
-    }
-  });
-  for_each_pass([&](const ForwardPass& pass) { attend(batch, pass, Layer::Contexts, rows); });
+  const std::vector<RowState> rows = run_passes(batch, completion);
   keep_outputs(batch, rows, completion.passes);
   for (std::size_t i = 0; i < batch.distributions.size(); ++i) {
     completion.distributions.push_back(distribution(batch, i, rows, completion.passes));

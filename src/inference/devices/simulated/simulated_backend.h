@@ -11,7 +11,13 @@
 // is part of the digest of its input, and so of what it writes and of its output. A row without a
 // set gives what it gave before there were adapters.
 //
-// Owns     page tables, page memory and kept vectors.
+// With `state_count` it is a model with states. A state is a running digest of what each row saw,
+// with the output of the last row. It is part of all that its rows write and give. So a state of
+// another offset, a row that is replayed twice or not at all, or a slot that is given out too early
+// gives other logits. A slot for states that was never written holds noise that never repeats, as
+// does one whose pass failed.
+//
+// Owns     page tables, page memory, states and kept vectors.
 // Thread   the caller's: it has no thread. Completions arrive inside submit(), or, when `manual`,
 //          inside complete_next().
 // Errors   a pass that reads an embed slot which holds no vector fails alone (NotFound), as does
@@ -37,6 +43,7 @@ struct SimulatedBackendOptions {
   std::uint32_t page_count = 1024;
   std::uint32_t sequence_count = 256;
   std::uint32_t embed_slot_count = 1024;
+  std::uint32_t state_count = 0;  // 0: the model has no states.
   std::uint32_t row_count_max = 512;
   std::uint32_t inflight_max = 2;
   bool adapters = true;
@@ -85,6 +92,11 @@ class SimulatedBackend final : public Backend {
     std::uint64_t input = 0;
     std::uint64_t context = 0;
     std::uint64_t output = 0;
+    std::uint64_t state = 0;  // The digest of the state after the row.
+  };
+  struct State {
+    std::uint64_t digest = 0;
+    std::uint64_t output = 0;  // Of the row that it is after.
   };
   enum class Layer : std::uint8_t { Inputs, Contexts };
 
@@ -95,6 +107,12 @@ class SimulatedBackend final : public Backend {
   void write_inputs(const Batch& batch, const ForwardPass& pass, const std::vector<RowState>& rows);
   void attend(const Batch& batch, const ForwardPass& pass, Layer layer,
               std::vector<RowState>& rows);
+  // The state that the pass begins from.
+  State state_before(const ForwardPass& pass) const;
+  // Changes the state by each row, whose context becomes the state.
+  void advance_state(const ForwardPass& pass, std::vector<RowState>& rows) const;
+  void keep_states(const Batch& batch, const std::vector<RowState>& rows,
+                   const std::vector<Result<void>>& passes);
   void keep_outputs(const Batch& batch, const std::vector<RowState>& rows,
                     const std::vector<Result<void>>& passes);
   void copy_slots(const PageCopy& copy);
@@ -104,6 +122,8 @@ class SimulatedBackend final : public Backend {
   Result<Distribution> distribution(const Batch& batch, std::size_t index,
                                     const std::vector<RowState>& rows,
                                     const std::vector<Result<void>>& passes);
+  bool has_states() const { return !states_.empty(); }
+  std::vector<RowState> run_passes(const Batch& batch, Completion& completion);
   Completion execute(Batch& batch);
 
   const SimulatedBackendOptions options_;
@@ -112,6 +132,7 @@ class SimulatedBackend final : public Backend {
   PageTables tables_;
   std::vector<Slot> slots_;  // [page_count][page_size]
   std::vector<std::optional<std::uint64_t>> embeds_;
+  std::vector<std::optional<State>> states_;  // Nothing: noise.
   std::deque<Batch> inflight_;
   std::uint64_t batch_count_ = 0;
   OutputScratch scratch_;
