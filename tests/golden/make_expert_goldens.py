@@ -243,4 +243,5 @@ def main():
     convert(args.llama_source, args.output / "qwen3moe_8", args.output / FUSED, "--fuse-gate-up-exps")
 
 
-main()
+if __name__ == "__main__":
+    main()
