@@ -5,13 +5,16 @@
                          [--type F16] [--fused-experts]
 
 The tokenizer, its special ids and the chat template are those of MODEL.gguf, and so is the count of tokens.
-Routers, norms and biases are F32, as converters write them. All other tensors have the type that --type
+Routers, norms, biases and convolutions are F32, as converters write them. All other tensors have the type that --type
 names: F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0 or Q5_1. llama.cpp's program makes the K formats out of F16:
 
     llama-quantize random-qwen3moe-1b-f16.gguf random-qwen3moe-1b-q4_k_m.gguf Q4_K_M
 
 The K formats need widths that are multiples of 256, which those of smollm2-* are not. --fused-experts
 stores the gate and up matrices of a layer's experts as one tensor, ffn_gate_up_exps.
+
+In the shapes of qwen35, every fourth layer is attention. All other layers are recurrent: a head keeps 0.5
+to 0.999 of its state from one token to the next, so that states neither vanish nor grow.
 
 Needs two packages: python3 -m venv FOLDER && FOLDER/bin/pip install gguf numpy
 """
@@ -31,6 +34,8 @@ DEVIATION = 0.02
 # A token's own part of the residual stream then outweighs what all tokens have in common. With less, nearly all tokens of
 # a prompt choose the same experts, and 8 of 64 do the work of all. Real routers are trained to spread them.
 EMBEDDING_DEVIATION = 1.0
+CONVOLUTION_DEVIATION = 0.5
+DECAYS = (0.5, 0.999)  # Of a head with an input of 0.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +44,27 @@ class Experts:
     used_count: int
     width: int
     shared_width: int = 0  # 0: no shared expert.
+
+
+@dataclasses.dataclass(frozen=True)
+class Recurrent:
+    key_head_count: int
+    value_head_count: int
+    head_width: int
+    rope_width: int  # Of the attention layers, which rotate a part of a head.
+    attention_interval: int = 4
+    convolution_width: int = 4
+
+    @property
+    def key_width(self):
+        return self.key_head_count * self.head_width
+
+    @property
+    def value_width(self):
+        return self.value_head_count * self.head_width
+
+    def is_recurrent(self, layer):
+        return (layer + 1) % self.attention_interval != 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,10 +77,12 @@ class Shape:
     kv_head_count: int
     head_width: int
     experts: Experts | None = None
+    recurrent: Recurrent | None = None
 
     @property
     def is_tied(self):
-        return self.architecture != "qwen2moe"  # llama.cpp wants a head of its own there.
+        """llama.cpp wants a head of its own in qwen2moe. A hybrid with a tied head would repeat the last token forever."""
+        return self.architecture != "qwen2moe" and self.recurrent is None
 
 
 SHAPES = {
@@ -68,6 +96,10 @@ SHAPES = {
     "qwen2moe-1b": Shape("qwen2moe", 16, 1024, 2048, 8, 2, 128, Experts(64, 8, 256, 1024)),
     "qwen3moe-tiny": Shape("qwen3moe", 2, 256, 512, 4, 2, 64, Experts(8, 2, 256)),
     "qwen2moe-tiny": Shape("qwen2moe", 2, 256, 512, 4, 2, 64, Experts(8, 2, 256, 512)),
+    "qwen35-1b": Shape("qwen35", 24, 1024, 3584, 8, 2, 256, None, Recurrent(16, 16, 128, 64)),
+    "qwen35moe-1b": Shape("qwen35moe", 16, 1024, 2048, 8, 2, 256, Experts(64, 8, 256, 256), Recurrent(16, 16, 128, 64)),
+    "qwen35-tiny": Shape("qwen35", 4, 256, 512, 4, 2, 64, None, Recurrent(2, 4, 64, 16)),
+    "qwen35moe-tiny": Shape("qwen35moe", 4, 256, 512, 4, 2, 64, Experts(8, 2, 256, 256), Recurrent(2, 4, 64, 16)),
 }
 
 
@@ -87,14 +119,15 @@ class RandomModel:
         self.parameter_count += parameters
         self.active_count += int(parameters * active_share)
 
+    def plain(self, name, data):
+        self.writer.add_tensor(name, data.astype(np.float32))
+        self.count(data.size)
+
     def vector(self, name, width, value=1.0):
-        self.writer.add_tensor(name, np.full(width, value, np.float32))
-        self.count(width)
+        self.plain(name, np.full(width, value))
 
     def router(self, name, *dimensions):
-        data = self.drawn(dimensions)
-        self.writer.add_tensor(name, data)
-        self.count(data.size)
+        self.plain(name, self.drawn(dimensions))
 
     def matrix(self, name, *dimensions, active_share=1.0, deviation=DEVIATION):
         """A matrix of [rows][columns], or of [experts][rows][columns]."""
@@ -107,25 +140,49 @@ class RandomModel:
         self.matrix("token_embd.weight", token_count, shape.width, deviation=EMBEDDING_DEVIATION,
                     active_share=1.0 if shape.is_tied else 1 / token_count)
         for layer in range(shape.layer_count):
-            self.attention(f"blk.{layer}.")
+            self.mixer(f"blk.{layer}.", layer)
             self.feed_forward(f"blk.{layer}.")
         self.vector("output_norm.weight", shape.width)
         if not shape.is_tied:
             self.matrix("output.weight", token_count, shape.width)
 
+    def mixer(self, prefix, layer):
+        recurrent = self.shape.recurrent
+        self.vector(prefix + "attn_norm.weight", self.shape.width)
+        if recurrent is not None and recurrent.is_recurrent(layer):
+            self.delta_net(prefix, recurrent)
+        else:
+            self.attention(prefix)
+        self.vector(prefix + ("ffn_norm.weight" if recurrent is None else "post_attention_norm.weight"), self.shape.width)
+
+    def delta_net(self, prefix, recurrent):
+        width, head_count = self.shape.width, recurrent.value_head_count
+        channel_count = 2 * recurrent.key_width + recurrent.value_width
+        low, high = np.log(-np.log(DECAYS))
+        rates = np.exp(self.rng.permutation(np.linspace(high, low, head_count)))
+        speeds = self.rng.uniform(0.25, 4.0, head_count)
+        self.plain(prefix + "ssm_a", -speeds)
+        self.plain(prefix + "ssm_conv1d.weight", self.drawn((channel_count, recurrent.convolution_width), CONVOLUTION_DEVIATION))
+        self.plain(prefix + "ssm_dt.bias", np.log(np.expm1(rates / speeds)))
+        self.matrix(prefix + "ssm_alpha.weight", head_count, width)
+        self.matrix(prefix + "ssm_beta.weight", head_count, width)
+        self.matrix(prefix + "attn_qkv.weight", channel_count, width)
+        self.matrix(prefix + "attn_gate.weight", recurrent.value_width, width)
+        self.vector(prefix + "ssm_norm.weight", recurrent.head_width)
+        self.matrix(prefix + "ssm_out.weight", width, recurrent.value_width)
+
     def attention(self, prefix):
         shape = self.shape
         query_width, kv_width = shape.head_count * shape.head_width, shape.kv_head_count * shape.head_width
-        self.vector(prefix + "attn_norm.weight", shape.width)
-        for name, width in (("attn_q", query_width), ("attn_k", kv_width), ("attn_v", kv_width)):
+        gated_width = query_width if shape.recurrent is None else 2 * query_width  # Each head's rows, then those of its gate.
+        for name, width in (("attn_q", gated_width), ("attn_k", kv_width), ("attn_v", kv_width)):
             self.matrix(f"{prefix}{name}.weight", width, shape.width)
             if shape.architecture == "qwen2moe":
                 self.vector(f"{prefix}{name}.bias", width, 0.0)
-        if shape.architecture in ("qwen3", "qwen3moe"):
+        if shape.architecture in ("qwen3", "qwen3moe", "qwen35", "qwen35moe"):
             self.vector(prefix + "attn_q_norm.weight", shape.head_width)
             self.vector(prefix + "attn_k_norm.weight", shape.head_width)
         self.matrix(prefix + "attn_output.weight", shape.width, query_width)
-        self.vector(prefix + "ffn_norm.weight", shape.width)
 
     def feed_forward(self, prefix):
         shape = self.shape
@@ -159,7 +216,7 @@ def write_shape(writer, name, shape):
     writer.add_head_count_kv(shape.kv_head_count)
     writer.add_key_length(shape.head_width)
     writer.add_value_length(shape.head_width)
-    writer.add_rope_dimension_count(shape.head_width)
+    writer.add_rope_dimension_count(shape.head_width if shape.recurrent is None else shape.recurrent.rope_width)
     writer.add_rope_freq_base(500000.0)
     writer.add_layer_norm_rms_eps(1e-5)
     if shape.experts is not None:
@@ -168,6 +225,19 @@ def write_shape(writer, name, shape):
         writer.add_expert_feed_forward_length(shape.experts.width)
         if shape.experts.shared_width != 0:
             writer.add_expert_shared_feed_forward_length(shape.experts.shared_width)
+    if shape.recurrent is not None:
+        write_recurrent(writer, shape.recurrent)
+
+
+def write_recurrent(writer, recurrent):
+    pair_count = recurrent.rope_width // 2
+    writer.add_rope_dimension_sections([(pair_count + 2) // 3, (pair_count + 1) // 3, pair_count // 3, 0])
+    writer.add_full_attention_interval(recurrent.attention_interval)
+    writer.add_ssm_conv_kernel(recurrent.convolution_width)
+    writer.add_ssm_state_size(recurrent.head_width)
+    writer.add_ssm_group_count(recurrent.key_head_count)
+    writer.add_ssm_time_step_rank(recurrent.value_head_count)
+    writer.add_ssm_inner_size(recurrent.value_width)
 
 
 def copy_tokenizer(writer, path):
