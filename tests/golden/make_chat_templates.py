@@ -23,7 +23,7 @@ NOW = 1700000000
 CONVERSATION = [("system", "You are a helpful assistant"), ("user", "Hello"), ("assistant", "Hi there"),
                 ("user", "Who are you"), ("assistant", "   I am an assistant   "), ("user", "Another question")]
 VARIABLES = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
-IN_FULL = ["Qwen-Qwen3-0.6B", "Qwen3-Coder", "meta-llama-Llama-3.1-8B-Instruct", "openai-gpt-oss-120b"]  # Texts to look at.
+IN_FULL = ["Qwen-Qwen3-0.6B", "Qwen3-Coder", "Qwen3.5-4B", "meta-llama-Llama-3.1-8B-Instruct", "openai-gpt-oss-120b"]  # Texts to look at.
 
 
 def tool(name, **more):
