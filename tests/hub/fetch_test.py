@@ -79,7 +79,7 @@ class Fetches(harness.HubTest):
 
     def test_what_this_build_cannot_run_is_refused_before_its_weights_come(self):
         self.hub.add("user/gemma", {SMALL: self.files[SMALL]}, architecture="gemma3")
-        self.assert_says(self.refused("hf:user/gemma"), 'architecture "gemma3"', "llama, qwen2, qwen3, qwen2moe, qwen3moe, olmo2 and smollm3")
+        self.assert_says(self.refused("hf:user/gemma"), 'architecture "gemma3"', "llama, qwen2, qwen3, qwen2moe, qwen3moe, qwen35, qwen35moe, olmo2 and smollm3")
         # The hub may have read the part for pictures that lies beside the model.
         self.hub.add("user/seeing", {SMALL: self.files[SMALL], "mmproj-F16.gguf": b"GGUF"}, architecture="clip")
         self.add("hf:user/seeing", "--name", "seeing")
@@ -98,7 +98,7 @@ class Fetches(harness.HubTest):
         self.hub.faults.cut_at, self.hub.faults.pause = 3 << 20, threading.Event()
         self.addCleanup(self.hub.faults.pause.set)
         self.hub.add("user/mamba", {LARGE: self.files[LARGE].replace(b"qwen2", b"mamba") + rest})
-        self.assert_says(self.refused("hf:user/mamba"), LARGE, 'general.architecture is "mamba"', "llama, qwen2, qwen3, qwen2moe, qwen3moe, olmo2 and smollm3")
+        self.assert_says(self.refused("hf:user/mamba"), LARGE, 'general.architecture is "mamba"', "llama, qwen2, qwen3, qwen2moe, qwen3moe, qwen35, qwen35moe, olmo2 and smollm3")
         self.hub.add("user/tiny", {UNREAD: self.files[UNREAD] + rest})
         self.assert_says(self.refused("hf:user/tiny"), UNREAD, "IQ2_XXS", "Q4_K")
         self.hub.add("user/part", {SHARDS[0]: self.files[SHARDS[0]].replace(b"qwen2", b"mamba") + rest,

@@ -5,11 +5,12 @@
 namespace quire::inference {
 namespace {
 
-constexpr const Architecture* kArchitectures[] = {&kLlama,    &kQwen2, &kQwen3,  &kQwen2Moe,
-                                                  &kQwen3Moe, &kOlmo2, &kSmolLm3};
-constexpr const ConfigType* kConfigTypes[] = {&kLlamaConfig, &kMistralConfig,  &kQwen2Config,
-                                              &kQwen3Config, &kQwen2MoeConfig, &kQwen3MoeConfig,
-                                              &kOlmo2Config, &kSmolLm3Config};
+constexpr const Architecture* kArchitectures[] = {
+    &kLlama, &kQwen2, &kQwen3, &kQwen2Moe, &kQwen3Moe, &kQwen35, &kQwen35Moe, &kOlmo2, &kSmolLm3};
+constexpr const ConfigType* kConfigTypes[] = {
+    &kLlamaConfig,     &kMistralConfig,       &kQwen2Config,  &kQwen3Config,
+    &kQwen2MoeConfig,  &kQwen3MoeConfig,      &kQwen35Config, &kQwen35TextConfig,
+    &kQwen35MoeConfig, &kQwen35MoeTextConfig, &kOlmo2Config,  &kSmolLm3Config};
 
 // "a, b and c"
 template <typename T>
@@ -36,6 +37,12 @@ std::span<const Architecture* const> architectures() {
 }
 const Architecture* find_architecture(std::string_view name) {
   return find(architectures(), &Architecture::name, name);
+}
+std::string_view unserved_part(const Architecture& architecture, std::string_view tensor_name) {
+  for (const UnservedPart& part : architecture.unserved) {
+    if (tensor_name.starts_with(part.prefix)) return part.name;
+  }
+  return {};
 }
 std::span<const ConfigType* const> config_types() {
   return kConfigTypes;

@@ -18,6 +18,14 @@
 
 namespace quire::inference {
 
+// Tensors of checkpoints that belong to a part of a model that is not served. They are left out.
+struct UnservedPart {
+  std::string_view prefix;  // Of the names of its tensors.
+  std::string_view name;    // "vision tower"
+};
+
+inline constexpr std::string_view kDraftBlock = "block that drafts tokens";
+
 struct Architecture {
   std::string_view name;  // general.architecture of a GGUF file, and ModelInfo::architecture.
   // GGUF files store the rows of turned heads for interleaved RoPE.
@@ -26,9 +34,19 @@ struct Architecture {
   bool has_qkv_bias = false;
   QkNorm qk_norm = QkNorm::None;
   bool is_mixture = false;  // Its layers have experts.
+  // GGUF files may have blocks after the last layer that draft further tokens (nextn).
+  bool has_draft_blocks = false;
+  // Checkpoints store the weight w of an RMS norm that multiplies by 1 + w. GGUF has 1 + w.
+  bool has_norms_around_one = false;
+  // The name of FeedForwardNorm in GGUF; empty: as the role has it.
+  std::string_view gguf_feed_forward_norm = {};
+  std::span<const UnservedPart> unserved = {};  // In checkpoints.
   // Reads what GGUF files of it mean beyond the common keys. Null: they mean no more.
   Result<void> (*complete)(const GgufMetadata& metadata, ModelSpec& spec) = nullptr;
 };
+
+// The unserved part that the tensor of a checkpoint belongs to; empty: none.
+std::string_view unserved_part(const Architecture& architecture, std::string_view tensor_name);
 
 // A config.json, and what lies beside it.
 struct ConfigFile {
@@ -42,6 +60,12 @@ struct ConfigType {
   const Architecture* architecture = nullptr;
   // Reads the shape of the model and its layers.
   Result<void> (*read)(const ConfigFile& file, ModelSpec& spec) = nullptr;
+  // The share of a head that RoPE turns, where the file has no partial_rotary_factor. 0: all of it,
+  // and a file that says otherwise is refused.
+  double partial_rotary_factor = 0.0;
+  // The model_type of text_config, which has the members of a model that also takes images. Empty:
+  // the members are not nested.
+  std::string_view text_type = {};
 };
 
 std::span<const Architecture* const> architectures();
@@ -66,6 +90,12 @@ extern const Architecture kQwen2Moe;
 extern const ConfigType kQwen2MoeConfig;
 extern const Architecture kQwen3Moe;
 extern const ConfigType kQwen3MoeConfig;
+extern const Architecture kQwen35;
+extern const ConfigType kQwen35Config;
+extern const ConfigType kQwen35TextConfig;
+extern const Architecture kQwen35Moe;
+extern const ConfigType kQwen35MoeConfig;
+extern const ConfigType kQwen35MoeTextConfig;
 extern const Architecture kOlmo2;
 extern const ConfigType kOlmo2Config;
 extern const Architecture kSmolLm3;

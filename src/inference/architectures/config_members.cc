@@ -21,7 +21,8 @@ Result<void> read_shape(const JsonObject& config, const ShapeDefaults& defaults,
   spec.context_length = TRY(config.u32("max_position_embeddings"));
   spec.embedding_width = TRY(config.u32("hidden_size"));
   const std::uint32_t layer_count = TRY(config.u32("num_hidden_layers"));
-  const DenseSpec dense{.width = TRY(config.u32("intermediate_size"))};
+  DenseSpec dense;
+  if (defaults.has_dense) dense.width = TRY(config.u32("intermediate_size"));
   AttentionSpec attention;
   attention.head_count = TRY(config.u32("num_attention_heads"));
   const bool is_default = defaults.kv_head_count != 0 && !config.has("num_key_value_heads");
@@ -42,17 +43,21 @@ Result<void> read_shape(const JsonObject& config, const ShapeDefaults& defaults,
   return {};
 }
 
+Result<void> refuse_quantized(const JsonObject& config) {
+  const auto quantized = TRY(config.find_object("quantization_config"));
+  if (!quantized) return {};
+  const std::string method = TRY(quantized->find_text("quant_method")).value_or("none named");
+  return not_supported(config, "quantization_config has the quant_method " + in_quotes(method) +
+                                   "; F32, F16 and BF16 weights are read, and quantized ones "
+                                   "from GGUF files");
+}
+
 Result<void> read_switches(const JsonObject& config, ModelSpec& spec) {
   const std::string activation = TRY(config.find_text("hidden_act")).value_or("silu");
   if (activation != "silu" && activation != "swish") {  // One function under two names.
     return not_supported(config, "hidden_act is " + in_quotes(activation) + "; silu is supported");
   }
-  if (auto quantized = TRY(config.find_object("quantization_config"))) {
-    const std::string method = TRY(quantized->find_text("quant_method")).value_or("none named");
-    return not_supported(config, "quantization_config has the quant_method " + in_quotes(method) +
-                                     "; F32, F16 and BF16 weights are read, and quantized ones "
-                                     "from GGUF files");
-  }
+  TRY(refuse_quantized(config));
   spec.tied_embeddings = TRY(config.find_bool("tie_word_embeddings")).value_or(false);
   return {};
 }

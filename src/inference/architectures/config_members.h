@@ -17,10 +17,13 @@ Error not_supported(const JsonObject& config, const std::string& what);
 struct ShapeDefaults {
   std::uint32_t kv_head_count = 0;  // 0: as many as heads, as for a null.
   std::uint32_t head_dim = 0;       // 0: an even share of the width.
+  bool has_dense = true;            // False: files need no intermediate_size.
 };
 // The sizes of the model, and all its layers, with attention and a dense feed-forward part.
 Result<void> read_shape(const JsonObject& config, const ShapeDefaults& defaults, ModelSpec& spec);
 
+// quantization_config.
+Result<void> refuse_quantized(const JsonObject& config);
 // hidden_act, quantization_config and tie_word_embeddings.
 Result<void> read_switches(const JsonObject& config, ModelSpec& spec);
 // attention_bias: of queries, keys, values and the output.

@@ -56,8 +56,13 @@ Result<void> read_gguf_experts(const GgufMetadata& metadata, const ExpertsRule& 
   experts.width =
       TRY(metadata.find_u32(prefix + "expert_feed_forward_length")).value_or(even_share);
   if (rule.has_shared) {
-    experts.shared_width =
-        TRY(metadata.find_u32(prefix + "expert_shared_feed_forward_length")).value_or(dense_width);
+    const std::string key = prefix + "expert_shared_feed_forward_length";
+    experts.shared_width = TRY(metadata.find_u32(key)).value_or(dense_width);
+    if (experts.shared_width == 0) {
+      return Error(ErrorCode::Corrupted,
+                   metadata.source_name() + ": " + key + " is " +
+                       (metadata.has(key) ? "0" : "missing, and so is feed_forward_length"));
+    }
   }
   experts.is_renormalised =
       TRY(metadata.find_bool(prefix + "expert_weights_norm")).value_or(rule.is_renormalised);
@@ -67,8 +72,7 @@ Result<void> read_gguf_experts(const GgufMetadata& metadata, const ExpertsRule& 
   return {};
 }
 
-Result<void> read_config_experts(const JsonObject& config, const ExpertsDefaults& defaults,
-                                 ModelSpec& spec) {
+Result<ExpertsSpec> config_experts(const JsonObject& config, const ExpertsDefaults& defaults) {
   ExpertsSpec experts;
   // transformers 5 writes num_local_experts for some families.
   const char* count_key = config.has("num_experts") ? "num_experts" : "num_local_experts";
@@ -83,6 +87,12 @@ Result<void> read_config_experts(const JsonObject& config, const ExpertsDefaults
                    config.where() + ": \"shared_expert_intermediate_size\" is 0");
     }
   }
+  return experts;
+}
+
+Result<void> read_config_experts(const JsonObject& config, const ExpertsDefaults& defaults,
+                                 ModelSpec& spec) {
+  ExpertsSpec experts = TRY(config_experts(config, defaults));
   experts.is_renormalised = TRY(config.find_bool("norm_topk_prob")).value_or(false);
   const std::uint32_t step = TRY(config.find_u32("decoder_sparse_step")).value_or(1);
   if (step == 0) {

@@ -23,6 +23,8 @@ struct ExpertsDefaults {
   std::uint32_t width = 0;
   std::uint32_t shared_width = 0;  // Is 0 if the family has no shared expert.
 };
+// The experts of a layer, as the members say.
+Result<ExpertsSpec> config_experts(const JsonObject& config, const ExpertsDefaults& defaults);
 // Gives the sparse layers experts: every decoder_sparse_step-th, but those of mlp_only_layers.
 Result<void> read_config_experts(const JsonObject& config, const ExpertsDefaults& defaults,
                                  ModelSpec& spec);

@@ -79,6 +79,7 @@ void look_up_all(const GgufMetadata& metadata) {
     (void)metadata.text(key);
     (void)metadata.integers(key);
     (void)metadata.reals(key);
+    (void)metadata.bools(key);
     Result<const TextArray*> texts = metadata.texts(key);
     if (!texts.ok()) continue;
     const TextArray& array = *texts.value();

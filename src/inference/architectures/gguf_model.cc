@@ -110,25 +110,27 @@ Result<double> linear_factor(const GgufFile& file, const std::string& prefix) {
   return type && *type == "none" ? 1.0 : *factor;
 }
 
+// One RoPE, of the layers that attend. `attention` is that of one of them.
 Result<RopeSpec> read_rope(const GgufFile& file, const std::string& prefix,
-                           std::uint32_t head_dim) {
+                           const AttentionSpec& attention) {
   const GgufMetadata& metadata = *file.metadata;
   RopeSpec rope;
   rope.theta = TRY(metadata.find_real(prefix + "rope.freq_base")).value_or(10000.0);
-  const std::uint32_t turned =
-      TRY(metadata.find_u32(prefix + "rope.dimension_count")).value_or(head_dim);
-  if (turned != head_dim) {
+  const std::uint32_t turned = attention.turned_dim();
+  const std::uint32_t said =
+      TRY(metadata.find_u32(prefix + "rope.dimension_count")).value_or(turned);
+  if (said != turned) {
     return in_file(file, ErrorCode::NotSupported,
-                   prefix + "rope.dimension_count is " + std::to_string(turned) +
-                       "; only RoPE over the whole head_dim of " + std::to_string(head_dim) +
+                   prefix + "rope.dimension_count is " + std::to_string(said) +
+                       "; only RoPE over the whole head_dim of " + std::to_string(turned) +
                        " is supported");
   }
   if (const GgufTensor* tensor = find_tensor(file, "rope_freqs.weight")) {
-    rope.factors = TRY(stored_factors(file, *tensor, head_dim));
+    rope.factors = TRY(stored_factors(file, *tensor, turned));
   }
   const double factor = TRY(linear_factor(file, prefix));
   if (factor != 1.0) {
-    if (rope.factors.empty()) rope.factors.assign(head_dim / 2, 1.0f);
+    if (rope.factors.empty()) rope.factors.assign(turned / 2, 1.0f);
     for (float& each : rope.factors) each *= narrowed(factor);
   }
   return rope;
@@ -195,7 +197,7 @@ Result<void> refuse_unsupported(const GgufFile& file, const std::string& prefix,
   }
   const std::uint32_t drafting =
       TRY(metadata.find_u32(prefix + "nextn_predict_layers")).value_or(0);
-  if (drafting != 0) {
+  if (drafting != 0 && !architecture.has_draft_blocks) {
     return refusal("nextn_predict_layers", std::to_string(drafting),
                    "layers that predict further tokens are not supported");
   }
@@ -251,19 +253,42 @@ Result<std::uint32_t> read_head_dim(const GgufFile& file, const std::string& pre
                      " where keys have " + std::to_string(head_dim));
 }
 
-// Layers with attention and a dense feed-forward part.
-Result<void> read_layers(const GgufFile& file, const std::string& prefix, std::uint32_t layer_count,
-                         ModelSpec& spec) {
-  const auto widths = TRY(of_layers(file, prefix + "feed_forward_length", layer_count));
-  const auto heads = TRY(of_layers(file, prefix + "attention.head_count", layer_count));
+struct BlockCounts {
+  std::uint32_t layers = 0;
+  std::uint32_t all = 0;  // With those that draft further tokens.
+};
+
+Result<BlockCounts> read_block_counts(const GgufFile& file, const std::string& prefix) {
+  const GgufMetadata& metadata = *file.metadata;
+  const std::uint32_t all = TRY(metadata.u32(prefix + "block_count"));
+  Result<void> checked = check_layer_count(all);
+  if (!checked.ok()) return std::move(checked).take_error().while_(file.source->name());
+  const std::uint32_t drafting =
+      TRY(metadata.find_u32(prefix + "nextn_predict_layers")).value_or(0);
+  if (drafting >= all) {
+    return in_file(file, ErrorCode::Corrupted,
+                   prefix + "nextn_predict_layers is " + std::to_string(drafting) + ", and " +
+                       prefix + "block_count, which counts them, is " + std::to_string(all));
+  }
+  return BlockCounts{all - drafting, all};
+}
+
+// Layers with attention and a dense feed-forward part. Files of some mixtures say nothing of it.
+Result<void> read_layers(const GgufFile& file, const std::string& prefix, const BlockCounts& blocks,
+                         bool is_mixture, ModelSpec& spec) {
+  const std::string width_key = prefix + "feed_forward_length";
+  const auto widths = is_mixture && !file.metadata->has(width_key)
+                          ? std::vector<std::uint32_t>(blocks.all, 0)
+                          : TRY(of_layers(file, width_key, blocks.all));
+  const auto heads = TRY(of_layers(file, prefix + "attention.head_count", blocks.all));
   const auto kv_heads =
-      TRY(find_of_layers(file, prefix + "attention.head_count_kv", layer_count)).value_or(heads);
+      TRY(find_of_layers(file, prefix + "attention.head_count_kv", blocks.all)).value_or(heads);
   if (std::ranges::find(heads, 0u) != heads.end()) {
     return in_file(file, ErrorCode::Corrupted, prefix + "attention.head_count is 0");
   }
   const std::uint32_t head_dim =
       TRY(read_head_dim(file, prefix, spec.embedding_width, heads.front()));
-  for (std::uint32_t layer = 0; layer < layer_count; ++layer) {
+  for (std::uint32_t layer = 0; layer < blocks.layers; ++layer) {
     spec.layers.push_back(
         {AttentionSpec{
              .head_count = heads[layer], .kv_head_count = kv_heads[layer], .head_dim = head_dim},
@@ -286,14 +311,14 @@ Result<std::uint32_t> read_vocabulary_size(const GgufFile& file, const std::stri
                      std::to_string(rows) + " rows");
 }
 
-Result<void> read_shape(const GgufFile& file, const std::string& prefix, ModelSpec& spec) {
+Result<void> read_shape(const GgufFile& file, const std::string& prefix, bool is_mixture,
+                        ModelSpec& spec) {
   const GgufMetadata& metadata = *file.metadata;
   spec.context_length = TRY(metadata.u32(prefix + "context_length"));
   spec.embedding_width = TRY(metadata.u32(prefix + "embedding_length"));
-  const std::uint32_t layer_count = TRY(metadata.u32(prefix + "block_count"));
-  Result<void> checked = check_layer_count(layer_count);
-  if (!checked.ok()) return std::move(checked).take_error().while_(file.source->name());
-  TRY(read_layers(file, prefix, layer_count, spec));
+  const BlockCounts blocks = TRY(read_block_counts(file, prefix));
+  spec.draft_block_count = blocks.all - blocks.layers;
+  TRY(read_layers(file, prefix, blocks, is_mixture, spec));
   spec.rms_epsilon = narrowed(TRY(metadata.real(prefix + "attention.layer_norm_rms_epsilon")));
   spec.vocabulary_size = TRY(read_vocabulary_size(file, prefix));
   spec.ropes.resize(1);
@@ -325,10 +350,10 @@ Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
   const std::string prefix = spec.architecture + ".";
   const Architecture* architecture = find_architecture(spec.architecture);
   TRY(refuse_unsupported(file, prefix, *architecture));
-  TRY(read_shape(file, prefix, spec));
+  TRY(read_shape(file, prefix, architecture->is_mixture, spec));
   if (architecture->complete != nullptr) TRY(architecture->complete(metadata, spec));
   TRY(check(file, spec));  // Before anything is sized by it.
-  spec.ropes = {TRY(read_rope(file, prefix, spec.layers.front().attention()->head_dim))};
+  spec.ropes = {TRY(read_rope(file, prefix, *first_attention(spec)))};
   TRY(read_special_tokens(metadata, spec));
   TRY(check(file, spec));
   return spec;

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/check.h"
 #include "base/utf8.h"
 #include "inference/architectures/config_members.h"
 #include "inference/weights/byte_source.h"
@@ -24,11 +23,13 @@ Result<Json> parse_object(const std::string& text, const std::string& where) {
 
 // A model of a known type may be another than one that goes on with a text: one that embeds,
 // judges or drafts (LlamaModel, Qwen2ForRewardModel, LlamaForCausalLMEagle3).
-Result<void> check_architectures(const JsonObject& config) {
+Result<void> check_architectures(const JsonObject& config, const ConfigType& type) {
   const Json* given = config.find("architectures");
   if (given == nullptr || !given->is_array() || given->empty()) return {};
-  const auto goes_on = [](const Json& each) {
-    return each.is_string() && each.get_ref<const std::string&>().ends_with("ForCausalLM");
+  const auto goes_on = [&](const Json& each) {
+    if (!each.is_string()) return false;
+    const auto& name = each.get_ref<const std::string&>();
+    return name.ends_with("ForCausalLM") || name == type.class_name;
   };
   if (std::ranges::any_of(*given, goes_on)) return {};
   return not_supported(config, "architectures is " + printable(dump_json(*given)) + "; " +
@@ -42,7 +43,26 @@ Result<const ConfigType*> read_type(const JsonObject& config) {
       config, "model_type is " + in_quotes(type) + "; " + config_type_names() + " are supported");
 }
 
-Result<void> read_llama3(const JsonObject& rope, std::uint32_t head_dim, ModelSpec& spec) {
+// The object with the members of the language model: config.json, or its text_config.
+Result<JsonObject> language_members(const JsonObject& config, const ConfigType& type) {
+  if (type.text_type.empty()) return config;
+  auto text = TRY(config.find_object("text_config"));
+  if (!text) return Error(ErrorCode::NotFound, config.where() + ": \"text_config\" is missing");
+  const auto given = TRY(text->find_text("model_type"));
+  if (!given || *given == type.text_type) return *std::move(text);
+  return not_supported(*text, "model_type is " + in_quotes(*given) + "; " +
+                                  in_quotes(type.text_type) + " is supported in a " +
+                                  in_quotes(type.model_type));
+}
+
+// Members that lie beside text_config count for the language model, too.
+Result<void> read_outer_switches(const JsonObject& config, ModelSpec& spec) {
+  TRY(refuse_quantized(config));
+  if (const auto tied = TRY(config.find_bool("tie_word_embeddings"))) spec.tied_embeddings = *tied;
+  return {};
+}
+
+Result<void> read_llama3(const JsonObject& rope, std::uint32_t turned_dim, ModelSpec& spec) {
   Llama3Scaling scaling;
   scaling.factor = TRY(rope.real("factor"));
   scaling.low_frequency_factor = TRY(rope.real("low_freq_factor"));
@@ -58,7 +78,7 @@ Result<void> read_llama3(const JsonObject& rope, std::uint32_t head_dim, ModelSp
                      "high_freq_factor and original_max_position_embeddings >= 1");
   }
   RopeSpec& turned = spec.ropes.front();
-  turned.factors = llama3_factors(scaling, turned.theta, head_dim);
+  turned.factors = llama3_factors(scaling, turned.theta, turned_dim);
   return {};
 }
 
@@ -77,7 +97,7 @@ Result<std::optional<JsonObject>> find_rope(const JsonObject& config) {
   return std::optional<JsonObject>();
 }
 
-Result<void> read_scaling(const JsonObject& rope, std::uint32_t head_dim, ModelSpec& spec) {
+Result<void> read_scaling(const JsonObject& rope, std::uint32_t turned_dim, ModelSpec& spec) {
   std::optional<std::string> kind = TRY(rope.find_text("rope_type"));
   if (!kind) kind = TRY(rope.find_text("type"));
   if (!kind) {
@@ -86,32 +106,56 @@ Result<void> read_scaling(const JsonObject& rope, std::uint32_t head_dim, ModelS
     return not_supported(rope, "a factor without a rope_type is not supported; name the rope_type");
   }
   if (*kind == "default") return {};
-  if (*kind == "llama3") return read_llama3(rope, head_dim, spec);
+  if (*kind == "llama3") return read_llama3(rope, turned_dim, spec);
   if (*kind == "linear") {
-    spec.ropes.front().factors.assign(head_dim / 2, narrowed(TRY(rope.real("factor"))));
+    spec.ropes.front().factors.assign(turned_dim / 2, narrowed(TRY(rope.real("factor"))));
     return {};
   }
   return not_supported(
       rope, "rope_type is " + in_quotes(*kind) + "; default, linear and llama3 are supported");
 }
 
+// The member of `object`; nothing if it lacks it. It must be 1 for types without a default.
+Result<std::optional<double>> find_rotary_factor(const JsonObject& object, const ConfigType& type) {
+  const auto factor = TRY(object.find_real("partial_rotary_factor"));
+  if (factor.value_or(1.0) != 1.0 && type.partial_rotary_factor == 0.0) {
+    return not_supported(object, "partial_rotary_factor is not supported");
+  }
+  return factor;
+}
+
+// How many numbers of a head RoPE turns. As in transformers, `rope` comes before `config`.
+Result<void> read_rotary_dim(const JsonObject& config, const std::optional<JsonObject>& rope,
+                             const ConfigType& type, ModelSpec& spec) {
+  std::optional<double> factor = TRY(find_rotary_factor(config, type));
+  if (rope) {
+    if (const auto nearer = TRY(find_rotary_factor(*rope, type))) factor = nearer;
+  }
+  if (!factor) factor = type.partial_rotary_factor;
+  if (type.partial_rotary_factor == 0.0 || *factor == 1.0) return {};
+  const double turned = *factor * first_attention(spec)->head_dim;
+  if (!(turned >= 2.0 && *factor < 1.0)) {
+    return Error(ErrorCode::Corrupted, config.where() + ": partial_rotary_factor is " +
+                                           std::to_string(*factor) + ", which gives RoPE " +
+                                           std::to_string(turned) + " numbers of a head of " +
+                                           std::to_string(first_attention(spec)->head_dim));
+  }
+  for_each_attention(spec, [&](AttentionSpec& attention) {
+    attention.rotary_dim = static_cast<std::uint32_t>(turned);
+  });
+  return {};
+}
+
 // One RoPE, of the layers that attend.
-Result<void> read_rope(const JsonObject& config, ModelSpec& spec) {
+Result<void> read_rope(const JsonObject& config, const ConfigType& type, ModelSpec& spec) {
   const std::optional<JsonObject> rope = TRY(find_rope(config));
   std::optional<double> theta;
   if (rope) theta = TRY(rope->find_real("rope_theta"));
   if (!theta) theta = TRY(config.find_real("rope_theta"));
   spec.ropes.front().theta = theta.value_or(10000.0);
-  if (TRY(config.find_real("partial_rotary_factor")).value_or(1.0) != 1.0) {
-    return not_supported(config, "partial_rotary_factor is not supported");
-  }
+  TRY(read_rotary_dim(config, rope, type, spec));
   if (!rope) return {};
-  if (TRY(rope->find_real("partial_rotary_factor")).value_or(1.0) != 1.0) {
-    return not_supported(*rope, "partial_rotary_factor is not supported");
-  }
-  const AttentionSpec* attention = spec.layers.front().attention();
-  QUIRE_CHECK(attention != nullptr, "a layer attends");
-  return read_scaling(*rope, attention->head_dim, spec);
+  return read_scaling(*rope, first_attention(spec)->turned_dim(), spec);
 }
 
 // Adds the ids of eos_token_id, which is a number in some files and a list in other files.
@@ -133,12 +177,15 @@ Result<void> add_ids(const JsonObject& object, const char* key, std::vector<std:
   return {};
 }
 
-Result<void> read_special_tokens(const JsonObject& config, const ConfigTexts& texts,
-                                 ModelSpec& spec) {
+// `language` is text_config of a nested configuration, and otherwise `config` itself.
+Result<void> read_special_tokens(const JsonObject& config, const JsonObject& language,
+                                 const ConfigTexts& texts, ModelSpec& spec) {
   std::vector<std::uint32_t> begins;
   std::vector<std::uint32_t> ends;
-  TRY(add_ids(config, "bos_token_id", begins));
-  TRY(add_ids(config, "eos_token_id", ends));
+  for (const JsonObject* object : {&language, &config}) {
+    TRY(add_ids(*object, "bos_token_id", begins));
+    TRY(add_ids(*object, "eos_token_id", ends));
+  }
   if (!texts.generation_config.empty()) {
     const std::string where = texts.folder + "/generation_config.json";
     const Json json = TRY(parse_object(texts.generation_config, where));
@@ -173,12 +220,14 @@ Result<ModelSpec> parse_model_config(const ConfigTexts& texts) {
   ModelSpec spec;
   spec.name = std::filesystem::path(texts.folder).filename().string();
   const ConfigType* type = TRY(read_type(config));
-  TRY(check_architectures(config));
+  TRY(check_architectures(config, *type));
+  const JsonObject language = TRY(language_members(config, *type));
   spec.architecture = type->architecture->name;
-  TRY(type->read({config, texts.norm_width}, spec));
+  TRY(type->read({language, texts.norm_width}, spec));
+  if (!type->text_type.empty()) TRY(read_outer_switches(config, spec));
   TRY(check(config, spec));  // Before anything is sized by it.
-  TRY(read_rope(config, spec));
-  TRY(read_special_tokens(config, texts, spec));
+  TRY(read_rope(language, *type, spec));
+  TRY(read_special_tokens(config, language, texts, spec));
   TRY(check(config, spec));
   return spec;
 }

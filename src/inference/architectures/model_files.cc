@@ -7,7 +7,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/check.h"
 #include "base/utf8.h"
+#include "inference/architectures/architecture.h"
 #include "inference/architectures/gguf_model.h"
 #include "inference/architectures/model_config.h"
 #include "inference/architectures/tensor_binding.h"
@@ -67,6 +69,25 @@ Result<StoredTensor> stored(const SafetensorsTensor& tensor) {
   if (dimensions.size() >= 2) result.row_count = dimensions[dimensions.size() - 2];
   if (dimensions.size() == 3) result.matrix_count = dimensions.front();
   return result;
+}
+
+// Tensors of parts that are not served may have more dimensions. Nothing reads them, so they become
+// vectors.
+Result<std::vector<StoredTensor>> stored_tensors(const SafetensorsFile& file,
+                                                 const Architecture& architecture) {
+  std::vector<StoredTensor> tensors;
+  for (const SafetensorsTensor& tensor : file.tensors) {
+    if (unserved_part(architecture, tensor.name).empty()) {
+      tensors.push_back(TRY(stored(tensor)));
+      continue;
+    }
+    tensors.push_back({.name = tensor.name,
+                       .format = tensor.format,
+                       .column_count = tensor.bytes / format_shape(tensor.format).block_bytes,
+                       .offset = tensor.offset,
+                       .source = tensor.source});
+  }
+  return tensors;
 }
 
 Result<std::shared_ptr<const ByteSource>> open_file(const std::string& path) {
@@ -134,9 +155,8 @@ Result<std::unique_ptr<ModelFiles>> open_folder(const std::string& path) {
   if (file.ok()) configs.norm_width = norm_width(file.value());
   ModelSpec spec = TRY(parse_model_config(configs));  // Its errors come first.
   const SafetensorsFile weights_file = TRY(std::move(file));
-  std::vector<StoredTensor> tensors;
-  for (const SafetensorsTensor& tensor : weights_file.tensors)
-    tensors.push_back(TRY(stored(tensor)));
+  const std::vector<StoredTensor> tensors =
+      TRY(stored_tensors(weights_file, *find_architecture(spec.architecture)));
   // A head of its own counts, whatever tie_word_embeddings says: where the two differ, transformers
   // does not tie them either.
   const auto is_head = [](const StoredTensor& tensor) { return tensor.name == "lm_head.weight"; };
@@ -219,34 +239,78 @@ void add_experts(Sha256& hash, const ExpertsSpec& experts) {
   add_value(hash, experts.weight_scale);
 }
 
+void add_delta_net(Sha256& hash, const DeltaNetSpec& delta) {
+  add_text(hash, "gated delta rule");
+  for (const std::uint32_t number :
+       {delta.key_head_count, delta.value_head_count, delta.key_dim, delta.value_dim,
+        delta.convolution_width, std::uint32_t{delta.has_tiled_heads}}) {
+    add_value(hash, number);
+  }
+}
+
+// The digests of older models have no numbers of gates and of RoPE over a part of a head.
+bool has_newer_members(const AttentionSpec& attention) {
+  return attention.has_gate || attention.rotary_dim != 0;
+}
+
+void add_attention(Sha256& hash, const AttentionSpec& attention) {
+  for (const std::uint32_t number :
+       {attention.head_count, attention.kv_head_count, attention.head_dim, attention.sliding_window,
+        attention.rope.value_or(kNoRope), static_cast<std::uint32_t>(attention.qk_norm),
+        std::uint32_t{attention.has_qkv_bias}, std::uint32_t{attention.has_output_bias}}) {
+    add_value(hash, number);
+  }
+  if (!has_newer_members(attention)) return;
+  add_text(hash, "gated attention");
+  add_value(hash, std::uint32_t{attention.has_gate});
+  add_value(hash, attention.rotary_dim);
+}
+
 // Adds the numbers of each layer, which models whose layers are alike do not need.
 void add_layers(Sha256& hash, const ModelSpec& spec) {
   add_text(hash, "layers");
   for (const LayerSpec& layer : spec.layers) {
-    const auto& attention = std::get<AttentionSpec>(layer.mixer);
-    for (const std::uint32_t number :
-         {attention.head_count, attention.kv_head_count, attention.head_dim,
-          attention.sliding_window, attention.rope.value_or(kNoRope),
-          static_cast<std::uint32_t>(attention.qk_norm), std::uint32_t{attention.has_qkv_bias},
-          std::uint32_t{attention.has_output_bias}, layer.dense_width()}) {
-      add_value(hash, number);
-    }
+    if (const AttentionSpec* attention = layer.attention()) add_attention(hash, *attention);
+    if (const DeltaNetSpec* delta = layer.delta_net()) add_delta_net(hash, *delta);
+    add_value(hash, layer.dense_width());
     if (const ExpertsSpec* experts = layer.experts()) add_experts(hash, *experts);
   }
+}
+
+// Whether the numbers of one layer do not say what all layers are.
+bool needs_layers(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.layers, [&](const LayerSpec& layer) {
+    const AttentionSpec* attention = layer.attention();
+    return layer != spec.layers.front() || layer.experts() != nullptr || attention == nullptr ||
+           has_newer_members(*attention);
+  });
+}
+
+const char* transform_name(ValueTransform transform) {
+  switch (transform) {
+    case ValueTransform::None:
+      return "";
+    case ValueTransform::PlusOne:
+      return "plus one";
+    case ValueTransform::NegatedExponential:
+      return "negated exponential";
+  }
+  return "";
 }
 
 }  // namespace
 
 ModelDigester::ModelDigester(const ModelSpec& spec) {
   // The digests of models whose layers are alike are older than layers of their own: they have the
-  // numbers of one layer, and name no kinds.
+  // numbers of one layer, and name no kinds. That layer is the first, or the first that attends.
   add_text(hash_, "quire model 1");
   add_text(hash_, spec.architecture);
-  const LayerSpec& first = spec.layers.front();
-  const AttentionSpec& attention = std::get<AttentionSpec>(first.mixer);
+  const AttentionSpec* first = first_attention(spec);
+  QUIRE_CHECK(first != nullptr, "a validated model has a layer that attends");
+  const AttentionSpec& attention = *first;
   for (const std::uint32_t number :
        {spec.vocabulary_size, spec.embedding_width, spec.layer_count(), attention.head_count,
-        attention.kv_head_count, attention.head_dim, first.dense_width(),
+        attention.kv_head_count, attention.head_dim, spec.layers.front().dense_width(),
         attention.sliding_window}) {
     add_value(hash_, number);
   }
@@ -259,9 +323,7 @@ ModelDigester::ModelDigester(const ModelSpec& spec) {
                           attention.has_output_bias, spec.tied_embeddings}) {
     add_value(hash_, static_cast<std::uint8_t>(flag));
   }
-  const bool are_alike = std::ranges::all_of(
-      spec.layers, [&](const LayerSpec& layer) { return layer == spec.layers.front(); });
-  if (!are_alike || has_experts(spec)) add_layers(hash_, spec);
+  if (needs_layers(spec)) add_layers(hash_, spec);
 }
 
 void ModelDigester::begin_tensor(const TensorInfo& tensor) {
@@ -271,6 +333,8 @@ void ModelDigester::begin_tensor(const TensorInfo& tensor) {
     add_value(hash_, number);
   }
   if (row_of(tensor.role).place == TensorPlace::Expert) add_value(hash_, tensor.expert);
+  // Equal bytes that mean other numbers must not share pages.
+  if (tensor.transform != ValueTransform::None) add_text(hash_, transform_name(tensor.transform));
 }
 
 Result<Digest> digest_model(const ModelFiles& model) {

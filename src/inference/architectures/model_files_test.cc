@@ -86,6 +86,34 @@ TEST(ModelFiles, GivesTheSameDigestFromGgufAsFromSafetensors) {
   }
 }
 
+// Pages and snapshots that exist are named by these.
+TEST(ModelFiles, KeepsTheDigestsOfModelsThatWereSaved) {
+  const std::pair<const char*, const char*> saved[] = {
+      {"tiny_llama", "cc4a74165117ab5a56f807fd4d6e6c3c98eaf3d9ae0bf36d73a08cab8e278d84"},
+      {"tiny_qwen2", "4dc539171f0d7e1b01db00fcdfd584c60ad6b40c38b50fbef7b528f8b799fb88"},
+      {"tiny_qwen3", "53b458d1368d8577468da589b308c48163ca0f3ee97765091015e2bbb947442a"},
+      {"experts/qwen2moe_8", "0d22ee229805bcad77308e4d342ba7ebafc46285443bca66d2941450aa075c82"},
+      {"experts/qwen3moe_8.gguf",
+       "84981001c5e93db99db5c6ca0ef5ad1714e781fd0d422b5dc9d09ad067cd968b"}};
+  for (const auto& [name, digest] : saved) {
+    const auto model = open_or_fail(golden_path(name));
+    ASSERT_NE(model, nullptr);
+    EXPECT_EQ(hex(digest_model(*model).value()), digest) << name;
+  }
+  ModelSpec spec;  // Its layers differ.
+  spec.architecture = "smollm3";
+  spec.vocabulary_size = 64;
+  spec.embedding_width = 32;
+  spec.rms_epsilon = 1e-5f;
+  spec.ropes.resize(1);
+  spec.layers.assign(2, {AttentionSpec{.head_count = 2, .kv_head_count = 1, .head_dim = 16},
+                         DenseSpec{.width = 48}});
+  spec.layers[1].attention()->rope.reset();
+  spec.layers[1].attention()->sliding_window = 8;
+  EXPECT_EQ(hex(ModelDigester(spec).finish()),
+            "ed900941b16cb8180cdbee8edc0633f1a5035aa2f0173d320e5da2b5d1f892ea");
+}
+
 TEST(ModelFiles, ReadsInterleavedRowsTheSameInAnyPieces) {
   auto source = std::make_shared<MemorySource>(
       "memory", test::to_bytes(test::tiny_gguf("tiny_llama", NumberFormat::Q8_0)));

@@ -1,9 +1,9 @@
 #pragma once
 // Binds the tensors of a file to the roles that the body wants.
 //
-// GGUF and safetensors differ in names only; here their names meet the roles. Every tensor that the
-// spec asks for must exist with its shape. A tensor that no switch of the body explains is refused
-// rather than left out.
+// Here the names of GGUF and safetensors meet the roles. Every tensor that the spec asks for must
+// exist with its shape. Tensors of parts that are not served (a vision tower) are left out and
+// counted. Any other tensor that no switch of the body explains is refused.
 #include <vector>
 
 #include "base/result.h"
@@ -13,8 +13,8 @@
 
 namespace quire::inference {
 
-// Layer 0's optional tensors, the presence of an Output and the architecture decide which norms and
-// biases the layers have, and whether embeddings are tied.
+// The optional tensors of the first layer that attends, the presence of an Output and the
+// architecture decide which norms and biases the layers have, and whether embeddings are tied.
 void set_switches(const std::vector<StoredTensor>& tensors, TensorNaming naming, ModelSpec& spec);
 
 // Requires a validated spec.

@@ -96,6 +96,7 @@ class GgufMetadata {
   Result<const TextArray*> texts(std::string_view key) const;
   Result<std::vector<std::int32_t>> integers(std::string_view key) const;  // Any width that fits.
   Result<std::vector<float>> reals(std::string_view key) const;            // F32 only.
+  Result<std::vector<bool>> bools(std::string_view key) const;  // Or integers: 0 is false.
 
   // Every key in file order.
   const std::vector<std::string>& keys() const { return keys_; }

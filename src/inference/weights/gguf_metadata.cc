@@ -185,6 +185,17 @@ Result<std::vector<std::int32_t>> GgufMetadata::integers(std::string_view key) c
   return numbers;
 }
 
+Result<std::vector<bool>> GgufMetadata::bools(std::string_view key) const {
+  std::vector<bool> flags;
+  const GgufValue* value = find(key);
+  if (value != nullptr && value->type == GgufType::Array && value->element_type == GgufType::Bool) {
+    for (const char byte : value->bytes) flags.push_back(byte != 0);
+    return flags;
+  }
+  for (const std::int32_t number : TRY(integers(key))) flags.push_back(number != 0);
+  return flags;
+}
+
 Result<std::vector<float>> GgufMetadata::reals(std::string_view key) const {
   const GgufValue* value = find(key);
   if (value == nullptr) return missing(key);

@@ -21,6 +21,8 @@ constexpr std::uint32_t kHeadDimMultiple = 16;
 constexpr std::uint32_t kGroupCountMax = 16;
 constexpr std::uint32_t kExpertCountMax = 4096;
 constexpr std::uint32_t kUsedExpertCountMax = 64;
+constexpr std::uint32_t kConvolutionWidthMin = 2;  // Of the kernels of delta rules.
+constexpr std::uint32_t kConvolutionWidthMax = 8;
 
 struct Bound {
   const char* name;
@@ -44,14 +46,22 @@ Result<void> check_bounds(std::span<const Bound> bounds) {
   return {};
 }
 
+Result<void> check_dim(const char* name, std::uint32_t dim) {
+  if (dim % kHeadDimMultiple == 0 && dim <= kHeadDimMax) return {};
+  return not_supported(std::string(name) + " is " + std::to_string(dim) +
+                       "; multiples of 16 up to 256 are supported");
+}
+
 Result<void> check_attention(const AttentionSpec& spec) {
   const Bound bounds[] = {{"head count", spec.head_count, kHeadCountMax},
                           {"kv head count", spec.kv_head_count, kHeadCountMax},
                           {"head_dim", spec.head_dim, kWidthMax}};
   TRY(check_bounds(bounds));
   const std::string dim = std::to_string(spec.head_dim);
-  if (spec.head_dim % kHeadDimMultiple != 0 || spec.head_dim > kHeadDimMax) {
-    return not_supported("head_dim is " + dim + "; multiples of 16 up to 256 are supported");
+  TRY(check_dim("head_dim", spec.head_dim));
+  if (spec.rotary_dim % 2 != 0 || spec.rotary_dim > spec.head_dim) {
+    return corrupted("RoPE turns " + std::to_string(spec.rotary_dim) + " numbers of a head of " +
+                     dim + "; an even number of at most " + dim + " was expected");
   }
   if (spec.head_count % spec.kv_head_count != 0) {
     return corrupted("head count " + std::to_string(spec.head_count) +
@@ -69,13 +79,34 @@ Result<void> check_attention(const AttentionSpec& spec) {
   return {};
 }
 
-Result<void> check_rope(const RopeSpec& rope, std::uint32_t head_dim) {
+Result<void> check_delta_net(const DeltaNetSpec& spec) {
+  const Bound bounds[] = {{"recurrent key head count", spec.key_head_count, kHeadCountMax},
+                          {"recurrent value head count", spec.value_head_count, kHeadCountMax},
+                          {"recurrent key head_dim", spec.key_dim, kWidthMax},
+                          {"recurrent value head_dim", spec.value_dim, kWidthMax}};
+  TRY(check_bounds(bounds));
+  TRY(check_dim("recurrent key head_dim", spec.key_dim));
+  TRY(check_dim("recurrent value head_dim", spec.value_dim));
+  if (spec.value_head_count % spec.key_head_count != 0) {
+    return corrupted("recurrent value head count " + std::to_string(spec.value_head_count) +
+                     " is not a multiple of the recurrent key head count " +
+                     std::to_string(spec.key_head_count));
+  }
+  if (spec.convolution_width < kConvolutionWidthMin ||
+      spec.convolution_width > kConvolutionWidthMax) {
+    return not_supported("the convolution is " + std::to_string(spec.convolution_width) +
+                         " rows wide; 2 to 8 rows are supported");
+  }
+  return {};
+}
+
+Result<void> check_rope(const RopeSpec& rope, std::uint32_t turned_dim) {
   if (!(rope.theta >= 1.0 && rope.theta <= 1e15)) {
     return corrupted("rope theta is " + std::to_string(rope.theta) + "; 1 to 1e15 was expected");
   }
-  if (!rope.factors.empty() && rope.factors.size() != head_dim / 2) {
+  if (!rope.factors.empty() && rope.factors.size() != turned_dim / 2) {
     return corrupted(std::to_string(rope.factors.size()) + " rope factors for head_dim " +
-                     std::to_string(head_dim));
+                     std::to_string(turned_dim));
   }
   for (const float factor : rope.factors) {
     if (!(factor >= 1e-6f && factor <= 1e6f)) {
@@ -110,9 +141,10 @@ Result<void> check_layer(const ModelSpec& spec, const LayerSpec& layer) {
     TRY(check_attention(*attention));
     if (attention->rope) {
       QUIRE_CHECK(*attention->rope < spec.ropes.size(), "a layer's RoPE is in the spec");
-      TRY(check_rope(spec.ropes[*attention->rope], attention->head_dim));
+      TRY(check_rope(spec.ropes[*attention->rope], attention->turned_dim()));
     }
   }
+  if (const DeltaNetSpec* delta = layer.delta_net()) TRY(check_delta_net(*delta));
   if (const DenseSpec* dense = layer.dense()) {
     const Bound bound{"feed-forward width", dense->width, kWidthMax * 4};
     TRY(check_bounds(std::span(&bound, 1)));
@@ -157,6 +189,14 @@ bool has_experts(const ModelSpec& spec) {
 
 bool has_states(const ModelSpec& spec) {
   return std::ranges::any_of(spec.layers, [](const LayerSpec& layer) { return layer.delta_net(); });
+}
+
+std::uint64_t state_float_count(const ModelSpec& spec) {
+  std::uint64_t count = 0;
+  for (const LayerSpec& layer : spec.layers) {
+    if (const DeltaNetSpec* delta = layer.delta_net()) count += delta->state_float_count();
+  }
+  return count == 0 ? 0 : count + spec.embedding_width;
 }
 
 ModelInfo model_info(const ModelSpec& spec, const Digest& digest) {
@@ -208,6 +248,10 @@ Result<void> ModelSpec::validate() const {
   TRY(check_bounds(bounds));
   TRY(check_layer_count(layer_count()));
   TRY(check_layers(*this));
+  if (first_attention(*this) == nullptr) {
+    return not_supported("none of the " + std::to_string(layer_count()) +
+                         " layers attends; models with at least one are supported");
+  }
   if (!(rms_epsilon > 0.0f && rms_epsilon <= 0.1f)) {
     return corrupted("rms epsilon is " + std::to_string(rms_epsilon) +
                      "; above 0 and up to 0.1 was expected");

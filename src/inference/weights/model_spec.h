@@ -14,11 +14,11 @@
 
 namespace quire::inference {
 
-// Pair i of a head (x[i], x[i + head_dim / 2]; always this half-split order, also for files that
-// store interleaved rows) turns by position * theta^(-2 i / head_dim) / factors[i].
+// Pair i of a head (x[i], x[i + turned_dim / 2]; always this half-split order, also for files that
+// store interleaved rows) turns by position * theta^(-2 i / turned_dim) / factors[i].
 struct RopeSpec {
   double theta = 10000.0;
-  std::vector<float> factors;  // [head_dim / 2], or empty: all 1.
+  std::vector<float> factors;  // [turned_dim / 2], or empty: all 1.
 };
 
 // Norms of queries and keys, before RoPE.
@@ -50,13 +50,17 @@ struct AttentionSpec {
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
 
-// The gated delta rule (Yang et al. 2024, "Gated Delta Networks"). q, k and v of a row come of one
-// projection, and then of a causal convolution over the last convolution_width rows, with SiLU. q
-// and k of a head have length 1, and q is divided by sqrt(key_dim). Each value head has a state S
-// [key_dim][value_dim], which is zero before the first row. A row changes it, and reads it:
-//   S = decay * S;  S = S + k (beta * (v - S^T k))^T;  o = S^T q
-//   decay = exp(a * softplus(alpha(x) + bias)), beta = sigmoid(beta(x))
-// The output is out(norm(o) * silu(gate(x))), with an RMS norm over each head.
+// The gated delta rule ("Gated Delta Networks", Yang and others, 2024). One projection gives q, k
+// and v of a row. A causal convolution over the last convolution_width rows follows, and SiLU. Then
+// q and k of a head are scaled to length 1, and q is divided by sqrt(key_dim).
+//
+// Each value head has a state S [key_dim][value_dim], which is zero before the first row. A row
+// changes the state, and then reads it:
+//   S = decay * S
+//   S = S + k (beta * (v - S^T k))^T
+//   o = S^T q
+// Here decay is exp(a * softplus(alpha(x) + bias)), and beta is sigmoid(beta(x)). The output is
+// out(norm(o) * silu(gate(x))), with an RMS norm over each head.
 struct DeltaNetSpec {
   std::uint32_t key_head_count = 0;  // Of queries, too.
   std::uint32_t value_head_count = 0;
@@ -69,6 +73,12 @@ struct DeltaNetSpec {
   std::uint32_t key_width() const { return key_head_count * key_dim; }
   std::uint32_t value_width() const { return value_head_count * value_dim; }
   std::uint32_t channel_count() const { return 2 * key_width() + value_width(); }  // q, k, v.
+  // Numbers of a layer's state: S of each value head, and the convolution's inputs of the last
+  // convolution_width - 1 rows.
+  std::uint64_t state_float_count() const {
+    return std::uint64_t{value_head_count} * key_dim * value_dim +
+           std::uint64_t{convolution_width - 1} * channel_count();
+  }
   std::uint32_t key_head_of(std::uint32_t value_head) const {
     return has_tiled_heads ? value_head % key_head_count
                            : value_head / (value_head_count / key_head_count);
@@ -129,6 +139,8 @@ struct ModelSpec {
   bool tied_embeddings = false;  // There is no Output tensor: logits use TokenEmbedding.
   std::vector<RopeSpec> ropes;   // Of which each layer with attention names one.
   std::vector<LayerSpec> layers;
+  // Blocks of the file after its layers, which draft further tokens. They are left out.
+  std::uint32_t draft_block_count = 0;
 
   std::int32_t bos_id = -1;  // -1: none.
   std::int32_t eos_id = -1;
@@ -149,6 +161,9 @@ ModelInfo model_info(const ModelSpec& spec, const Digest& digest);
 bool has_experts(const ModelSpec& spec);
 // Whether a layer has a state, which each row changes (api/batch.h).
 bool has_states(const ModelSpec& spec);
+// Numbers of a state, all F32: those of each recurrent layer, and the output of one row. 0: the
+// model has no states.
+std::uint64_t state_float_count(const ModelSpec& spec);
 // The windows that layers have, each once, in the order of the layers; 0: none.
 std::vector<std::uint32_t> sliding_windows(const ModelSpec& spec);
 

@@ -48,7 +48,7 @@ Shape attention_output(const ModelSpec& spec, const LayerSpec& layer) {
 Shape query_bias(const ModelSpec&, const LayerSpec& layer) {
   const AttentionSpec* attention = layer.attention();
   if (attention == nullptr) return std::nullopt;
-  return when(attention->has_qkv_bias, {1, attention->query_width()});
+  return when(attention->has_qkv_bias, {1, attention->projected_query_width()});
 }
 Shape key_bias(const ModelSpec&, const LayerSpec& layer) {
   const AttentionSpec* attention = layer.attention();

@@ -63,7 +63,8 @@ enum class TensorKind : std::uint8_t {
   Matrix,
   ExactMatrix,  // Is multiplied in F32, whatever its format in the file.
   Vector,
-  Table,  // Is read as F32 into one vector, row after row.
+  // Is read as F32 into one vector, row after row. In safetensors each row may be a matrix.
+  Table,
 };
 enum class TensorPlace : std::uint8_t {
   Model,

@@ -19,7 +19,8 @@ auto place_of(const TensorInfo& tensor) {
 
 }  // namespace
 
-WeightSource::WeightSource(std::vector<Entry> entries) : entries_(std::move(entries)) {
+WeightSource::WeightSource(std::vector<Entry> entries, std::vector<LeftOut> left_out)
+    : entries_(std::move(entries)), left_out_(std::move(left_out)) {
   std::ranges::sort(
       entries_, [](const Entry& a, const Entry& b) { return place_of(a.info) < place_of(b.info); });
 }

@@ -20,6 +20,10 @@
 
 namespace quire::inference {
 
+// A file may store other numbers than the model uses. The device transforms them after it decoded
+// them.
+enum class ValueTransform : std::uint8_t { None, PlusOne, NegatedExponential };
+
 // A matrix [row_count][column_count] (rows are outputs), or a vector: one row.
 struct TensorInfo {
   TensorRole role{};
@@ -31,7 +35,8 @@ struct TensorInfo {
   // Not 0: the file stores the rows of heads for interleaved RoPE (GGUF's llama).
   // WeightSource::read() gives them in half-split order.
   std::uint32_t interleaved_head_dim = 0;
-  std::string name;  // In the file, for messages.
+  ValueTransform transform{};  // Of vectors and tables.
+  std::string name;            // In the file, for messages.
 
   // Rows that are best read at once.
   std::uint32_t rows_together() const { return std::max(interleaved_head_dim, 1u); }
@@ -55,7 +60,14 @@ class WeightSource final {
     std::shared_ptr<const ByteSource> source;
     std::uint64_t offset = 0;
   };
-  explicit WeightSource(std::vector<Entry> entries);
+  // Tensors of the files that the model does not need, because they belong to a part of it that is
+  // not served.
+  struct LeftOut {
+    std::string part;  // "vision tower"
+    std::uint32_t tensor_count = 0;
+    std::uint64_t bytes = 0;
+  };
+  explicit WeightSource(std::vector<Entry> entries, std::vector<LeftOut> left_out = {});
 
   std::size_t tensor_count() const { return entries_.size(); }
   const TensorInfo& tensor(std::size_t index) const { return entries_[index].info; }
@@ -68,6 +80,7 @@ class WeightSource final {
                     std::span<std::byte> into) const;
 
   std::uint64_t bytes() const;  // Of all tensors, as stored.
+  const std::vector<LeftOut>& left_out() const { return left_out_; }
 
   struct FormatShare {
     NumberFormat format{};
@@ -80,6 +93,7 @@ class WeightSource final {
   Result<void> read_interleaved(const Entry& entry, std::uint32_t row_first,
                                 std::uint32_t row_count, std::span<std::byte> into) const;
   std::vector<Entry> entries_;  // By (layer, role, expert); those of no layer have layer 0.
+  std::vector<LeftOut> left_out_;
 };
 
 }  // namespace quire::inference

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
 #include "inference/devices/cpu/slab_packer.h"
 #include "inference/kernels/scalar/decode.h"
+#include "inference/kernels/scalar/exponential.h"
 
 namespace quire::inference {
 namespace {
@@ -17,7 +19,22 @@ constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
 constexpr std::uint32_t kPackingThreadsMax = 3;
 
 bool is_matrix(const TensorInfo& tensor) {
-  return row_of(tensor.role).kind != TensorKind::Vector;
+  const TensorKind kind = row_of(tensor.role).kind;
+  return kind == TensorKind::Matrix || kind == TensorKind::ExactMatrix;
+}
+
+// Gives equal bits on all machines.
+void transform_values(ValueTransform transform, std::span<float> values) {
+  switch (transform) {
+    case ValueTransform::None:
+      return;
+    case ValueTransform::PlusOne:
+      for (float& value : values) value += 1.0f;
+      return;
+    case ValueTransform::NegatedExponential:
+      for (float& value : values) value = -scalar::exponential(value);
+      return;
+  }
 }
 
 // The format to multiply in.
@@ -74,11 +91,19 @@ class Packing {
       return pack_matrix(tensor, place.experts[tensor.role].emplace_back());
     }
     if (is_matrix(tensor)) return pack_matrix(tensor, place.matrices[tensor.role]);
-    std::vector<float>& vector = place.vectors[tensor.role];
+    return pack_vector(tensor, place.vectors[tensor.role]);
+  }
+
+  // A table is its rows, one after the other.
+  Result<void> pack_vector(const TensorInfo& tensor, std::vector<float>& vector) {
     std::vector<std::byte> bytes;
     TRY(stored_.read(tensor, tensor.row_count, bytes));
-    vector.resize(tensor.column_count);
-    decode_row(tensor.format, bytes.data(), tensor.column_count, vector.data());
+    vector.resize(std::size_t{tensor.row_count} * tensor.column_count);
+    for (std::uint32_t row = 0; row < tensor.row_count; ++row) {
+      decode_row(tensor.format, bytes.data() + row * tensor.row_bytes(), tensor.column_count,
+                 vector.data() + std::size_t{row} * tensor.column_count);
+    }
+    transform_values(tensor.transform, vector);
     return {};
   }
 
