@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <random>
 
 #include "inference/adapters/make_adapter_reader.h"
 #include "inference/weights/adapter_base.h"
@@ -35,11 +36,11 @@ std::vector<LowRankPair> small_pairs(std::uint32_t rank = 4, std::uint32_t seed 
 using AdapterResult = Result<std::shared_ptr<const Adapter>>;
 
 AdapterResult read_peft(const std::string& config, const std::vector<NamedTensor>& tensors,
-                        const AdapterLimits& limits = {}) {
+                        const AdapterLimits& limits = {}, const ModelSpec& spec = small_spec()) {
   std::vector<AdapterFile> files;
   files.push_back({"adapter_config.json", test::to_bytes(config)});
   files.push_back({"adapter_model.safetensors", test::to_bytes(test::safetensors_of(tensors))});
-  return make_adapter_reader(small_spec())->read(std::move(files), limits);
+  return make_adapter_reader(spec)->read(std::move(files), limits);
 }
 
 AdapterResult read_gguf(const std::string& bytes, const ModelSpec& spec = small_spec()) {
@@ -254,6 +255,71 @@ TEST(AdapterReader, RefusesExpertsAndTheirRouterByTheirTarget) {
       if (at != std::string::npos) each.name.replace(at + 9, 13, module);
     }
     expect_refused(read_peft(peft_config(4, 8), tensors), ErrorCode::NotSupported, module);
+  }
+}
+
+// The second of two layers attends with gates; the first is recurrent.
+ModelSpec hybrid_spec() {
+  ModelSpec spec = small_spec("qwen35");
+  spec.layers[0].mixer = DeltaNetSpec{2, 2, 16, 16, 4, false};
+  spec.layers[1].attention()->has_gate = true;
+  return spec;
+}
+
+std::vector<LowRankPair> hybrid_pairs() {
+  const AdapterBase base = adapter_base(hybrid_spec());
+  std::mt19937 random(5);
+  std::vector<LowRankPair> pairs;
+  for (const Projection each : {Projection::Query, Projection::AttentionOutput}) {
+    pairs.push_back(test::random_pair(random, base, 1, each, 4));
+  }
+  for (const std::uint32_t layer : {0u, 1u}) {
+    pairs.push_back(test::random_pair(random, base, layer, Projection::Up, 4));
+  }
+  return pairs;
+}
+
+TEST(AdapterReader, ReadsTheGateOfAQueryAndNoAttentionOfRecurrentLayers) {
+  const std::string config =
+      peft_config(4, 8, R"("target_modules": ["q_proj", "o_proj", "up_proj"])");
+  const auto adapter = value(read_peft(config, peft_tensors(hybrid_pairs()), {}, hybrid_spec()));
+  ASSERT_NE(adapter, nullptr);
+  EXPECT_EQ(adapter->find(1, Projection::Query)->output_count, 2u * 4 * 8);
+  EXPECT_EQ(adapter->find(1, Projection::AttentionOutput)->input_count, 4u * 8);
+  EXPECT_NE(adapter->find(0, Projection::Up), nullptr);
+  EXPECT_EQ(adapter->find(0, Projection::Query), nullptr);
+  // The names of a checkpoint that also reads images.
+  std::vector<NamedTensor> nested = peft_tensors(hybrid_pairs());
+  for (NamedTensor& each : nested) {
+    each.name.replace(each.name.find("model.layers."), 13, "model.language_model.layers.");
+  }
+  const auto same = value(read_peft(config, nested, {}, hybrid_spec()));
+  ASSERT_NE(same, nullptr);
+  EXPECT_EQ(same->digest(), adapter->digest());
+}
+
+TEST(AdapterReader, RefusesRecurrentProjectionsByTheirNames) {
+  for (const std::string module : {"in_proj_qkv", "in_proj_qkvz", "in_proj_a", "out_proj"}) {
+    const std::string name = "model.layers.0.linear_attn." + module;
+    const auto read = [&](const std::string& targets) {
+      std::vector<NamedTensor> tensors = peft_tensors(hybrid_pairs());
+      tensors.push_back(
+          {"base_model.model." + name + ".lora_A.weight", "F32", {1}, std::string(4, '\0')});
+      return read_peft(peft_config(4, 8, "\"target_modules\": " + targets), tensors, {},
+                       hybrid_spec());
+    };
+    const std::string why = "recurrent projections take no adapters";
+    expect_refused(read("[\"q_proj\", \"" + module + "\"]"), ErrorCode::NotSupported,
+                   "\"target_modules\" names \"" + name + "\"; " + why);
+    expect_refused(read("[\"q_proj\"]"), ErrorCode::NotSupported,
+                   name + ".lora_A.weight\": " + why);
+  }
+  for (const std::string module : {"blk.0.attn_qkv", "blk.0.attn_gate", "blk.0.ssm_out"}) {
+    GgufBuilder gguf = test::gguf_adapter_builder(hybrid_spec(), {}, 4.0f);
+    gguf.add_tensor(module + ".weight.lora_a", {32, 4}, 0, std::string(32 * 4 * 4, '\0'));
+    gguf.add_tensor(module + ".weight.lora_b", {4, 96}, 0, std::string(4 * 96 * 4, '\0'));
+    expect_refused(read_gguf(gguf.build(), hybrid_spec()), ErrorCode::NotSupported,
+                   "recurrent projections take no adapters");
   }
 }
 

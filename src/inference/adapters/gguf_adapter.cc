@@ -43,6 +43,11 @@ Error unknown_gguf_tensor(const GgufFile& file, const GgufTensor& tensor, const 
   if (tensor.name.find("_norm.") != std::string::npos) {
     return Error(ErrorCode::NotSupported, where + ": trained norms are not supported");
   }
+  const bool is_recurrent = tensor.name.find(".ssm_") != std::string::npos ||
+                            tensor.name.find(".attn_gate.") != std::string::npos;
+  if (is_recurrent) {
+    return Error(ErrorCode::NotSupported, where + ": " + kNoRecurrentAdapters);
+  }
   return Error(ErrorCode::NotSupported, where + " belongs to no matrix of this " +
                                             base.architecture + " model with " +
                                             std::to_string(base.layer_count()) + " layers");

@@ -21,11 +21,19 @@ constexpr HalfSuffix kPeftSuffixes[] = {{".lora_A.weight", Half::A, false},
                                         {".lora_B.weight", Half::B, false},
                                         {".lora_embedding_A", Half::A, true},
                                         {".lora_embedding_B", Half::B, true}};
-// The names of modules in a model with a language head, and in its inner part alone.
-constexpr const char* kWholeLayers = "model.layers.";
-constexpr const char* kInnerLayers = "layers.";
-constexpr const char* kWholeEmbeddings = "model.embed_tokens";
-constexpr const char* kInnerEmbeddings = "embed_tokens";
+// The names of modules in a model with a language head, in one that also reads images, and in the
+// inner part of the first alone.
+struct ModuleNaming {
+  const char* layers;
+  const char* embeddings;
+};
+constexpr ModuleNaming kWholeNaming{"model.layers.", "model.embed_tokens"};
+constexpr ModuleNaming kOtherNamings[] = {
+    {"model.language_model.layers.", "model.language_model.embed_tokens"},
+    {"layers.", "embed_tokens"}};
+// Modules of a recurrent layer, with the names of related families.
+constexpr const char* kRecurrentModules[] = {
+    "in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a", "out_proj", "in_proj_qkvz", "in_proj_ba"};
 
 struct RefusedTensor {
   std::string_view part;  // Of a tensor's name.
@@ -45,6 +53,9 @@ std::string where_of_tensor(const SafetensorsTensor& tensor) {
 }
 
 Error unknown_peft_tensor(const SafetensorsTensor& tensor, const AdapterBase& base) {
+  if (tensor.name.find(".linear_attn.") != std::string::npos) {
+    return Error(ErrorCode::NotSupported, where_of_tensor(tensor) + ": " + kNoRecurrentAdapters);
+  }
   for (const RefusedTensor& refused : kRefusedTensors) {
     if (tensor.name.find(refused.part) == std::string::npos) continue;
     return Error(ErrorCode::NotSupported,
@@ -85,19 +96,36 @@ Result<void> collect(const SafetensorsFile& file, const AdapterBase& base,
   return {};
 }
 
-// Whether the names begin with the layers of the inner part.
-bool is_inner(const SafetensorsFile& file) {
+// By how the names begin.
+ModuleNaming naming_of(const SafetensorsFile& file) {
   for (const SafetensorsTensor& tensor : file.tensors) {
     std::string_view name = tensor.name;
     if (name.starts_with(kPeftPrefix)) name.remove_prefix(kPeftPrefix.size());
-    if (name.starts_with(kInnerLayers) || name.starts_with(kInnerEmbeddings)) return true;
+    for (const ModuleNaming& naming : kOtherNamings) {
+      if (name.starts_with(naming.layers) || name.starts_with(naming.embeddings)) return naming;
+    }
   }
-  return false;
+  return kWholeNaming;
+}
+
+// Refuses a configuration that names projections of recurrent layers.
+Result<void> refuse_recurrent(const PeftConfig& config, const std::string& config_name,
+                              const AdapterBase& base, const ModuleNaming& naming) {
+  for (std::uint32_t layer = 0; layer < base.layer_count(); ++layer) {
+    if (!base.layers[layer].is_recurrent) continue;
+    for (const char* module : kRecurrentModules) {
+      const std::string name = naming.layers + std::to_string(layer) + ".linear_attn." + module;
+      if (!config.targets(name)) continue;
+      return Error(ErrorCode::NotSupported, config_name + ": \"target_modules\" names " +
+                                                in_quotes(name) + "; " + kNoRecurrentAdapters);
+    }
+  }
+  return {};
 }
 
 // A fused module takes the place of those that it is made of, so only single ones must be there.
 Result<void> check_all_there(const PeftConfig& config, const std::string& config_name,
-                             const LinearModules& modules,
+                             const AdapterBase& base, const LinearModules& modules,
                              const std::vector<PairCollector::Pair>& pairs) {
   std::vector<bool> there;
   const auto mark = [&](const LinearModule& module, Projection projection) {
@@ -114,6 +142,9 @@ Result<void> check_all_there(const PeftConfig& config, const std::string& config
   }
   for (const auto& [name, module] : modules) {
     if (module.projections.size() > 1 || !config.targets(name)) continue;
+    // A recurrent layer has no projections of attention.
+    const bool is_there = base.has(module.layer, module.projections.front());
+    if (!is_there && base.layers[module.layer].is_recurrent) continue;
     if (mark(module, module.projections.front())) continue;
     return Error(ErrorCode::Corrupted,
                  config_name + ": \"target_modules\" names " + in_quotes(name) +
@@ -132,14 +163,14 @@ Result<std::shared_ptr<const Adapter>> read_peft_adapter(const PairShape& shape,
                                                          const AdapterLimits& limits) {
   const PeftConfig config = TRY(PeftConfig::parse(config_text, config_name));
   const SafetensorsFile file = TRY(SafetensorsFile::parse(std::move(weights)));
-  const bool inner = is_inner(file);
+  const ModuleNaming naming = naming_of(file);
+  TRY(refuse_recurrent(config, config_name, shape.base, naming));
   const LinearModules modules =
-      linear_modules(shape.base, TensorNaming::HuggingFace, inner ? kInnerLayers : kWholeLayers,
-                     inner ? kInnerEmbeddings : kWholeEmbeddings);
+      linear_modules(shape.base, TensorNaming::HuggingFace, naming.layers, naming.embeddings);
   PairCollector collector;
   TRY(collect(file, shape.base, modules, collector));
   std::vector<PairCollector::Pair> found = TRY(std::move(collector).finish());
-  TRY(check_all_there(config, config_name, modules, found));
+  TRY(check_all_there(config, config_name, shape.base, modules, found));
   std::vector<StoredPair> pairs;
   for (PairCollector::Pair& pair : found) {
     if (!config.targets(pair.module)) {

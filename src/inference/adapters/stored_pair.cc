@@ -71,6 +71,11 @@ Result<void> check_pair(const AdapterBase& base, const StoredPair& pair,
   }
   for (const Projection projection : pair.module.projections) {
     if (base.has(pair.module.layer, projection)) continue;
+    if (base.layers[pair.module.layer].is_recurrent) {
+      return Error(ErrorCode::NotSupported, tensor_text(pair.a) + ": layer " +
+                                                std::to_string(pair.module.layer) +
+                                                " is recurrent, and " + kNoRecurrentAdapters);
+    }
     return Error(ErrorCode::NotSupported,
                  tensor_text(pair.a) + ": layer " + std::to_string(pair.module.layer) +
                      " of the model has no " + projection_name(projection));

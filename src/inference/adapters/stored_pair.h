@@ -23,6 +23,10 @@
 
 namespace quire::inference {
 
+inline constexpr const char* kNoRecurrentAdapters =
+    "recurrent projections take no adapters; train one of the layers that attend, or of the "
+    "feed-forward parts";
+
 // The shapes that matrices must have, and how files store them.
 struct PairShape {
   AdapterBase base;

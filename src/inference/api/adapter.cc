@@ -121,7 +121,7 @@ std::uint32_t AdapterBase::input_count(std::uint32_t layer, Projection projectio
 std::uint32_t AdapterBase::output_count(std::uint32_t layer, Projection projection) const {
   switch (projection) {
     case Projection::Query:
-      return layers[layer].query_width;
+      return layers[layer].query_width * (layers[layer].has_gate ? 2 : 1);
     case Projection::Key:
     case Projection::Value:
       return layers[layer].kv_width;

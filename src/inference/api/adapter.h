@@ -52,6 +52,8 @@ struct AdapterLayer {
   std::uint32_t query_width = 0;  // head_count * head_dim
   std::uint32_t kv_width = 0;     // kv_head_count * head_dim
   std::uint32_t feed_forward_width = 0;
+  bool has_gate = false;      // The query projection gives a gate of each head, too.
+  bool is_recurrent = false;  // It has a state in place of attention, and takes no adapters there.
 
   friend bool operator==(const AdapterLayer&, const AdapterLayer&) = default;
 };

@@ -12,7 +12,9 @@ AdapterBase adapter_base(const ModelSpec& spec) {
     if (const AttentionSpec* attention = layer.attention()) {
       widths.query_width = attention->query_width();
       widths.kv_width = attention->kv_width();
+      widths.has_gate = attention->has_gate;
     }
+    widths.is_recurrent = layer.delta_net() != nullptr;
     if (const DenseSpec* dense = layer.dense()) widths.feed_forward_width = dense->width;
   }
   return base;
