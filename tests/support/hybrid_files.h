@@ -238,6 +238,7 @@ class HybridFolder {
   HybridFolder& operator=(const HybridFolder&) = delete;
   ~HybridFolder() { std::filesystem::remove_all(path_); }
 
+  const std::string& path() const { return path_; }
   Result<std::unique_ptr<inference::ModelFiles>> open() const {
     return inference::open_model(path_);
   }

@@ -112,6 +112,8 @@ Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineO
     add_active(tensor, parameters, facts);
     facts.bytes_by_format[inference::format_shape(tensor.format).name] += tensor.bytes();
   }
+  facts.state_bytes = inference::state_float_count(facts.spec) * sizeof(float);
+  facts.left_out = weights.left_out();
   facts.kv_format = kv_format_name(engine.kv_format);
   facts.kv_bytes_per_token = bytes_per_token(facts.spec, engine.kv_format);
   facts.page_size = engine.page_size;

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/options.h"
 #include "inference/api/types.h"
 #include "inference/weights/model_spec.h"
+#include "inference/weights/weight_source.h"
 
 namespace quire {
 
@@ -21,6 +23,8 @@ struct ModelFacts {
   std::uint64_t weight_bytes_per_token = 0;
   std::uint64_t parameters_per_token = 0;
   std::uint64_t expert_bytes = 0;  // All experts that routers choose from.
+  std::uint64_t state_bytes = 0;   // Of one state; 0: the model has none.
+  std::vector<inference::WeightSource::LeftOut> left_out;
   std::map<std::string, std::uint64_t> bytes_by_format;
   std::string kv_format;
   std::uint64_t kv_bytes_per_token = 0;

@@ -95,12 +95,22 @@ using Numbers = std::vector<std::uint32_t>;
 
 // The numbers that layers have, each once, in the order of the layers.
 struct LayerFacts {
+  std::uint32_t attention_count = 0;
+  std::uint32_t recurrent_count = 0;
   Numbers head_counts, kv_head_counts, head_dims, feed_forward_widths;
+  Numbers recurrent_key_head_counts, recurrent_value_head_counts, recurrent_head_dims;
   Numbers expert_counts, used_expert_counts, expert_widths, shared_expert_widths;
 
   explicit LayerFacts(const inference::ModelSpec& spec) {
     for (const inference::LayerSpec& layer : spec.layers) {
+      if (const inference::DeltaNetSpec* delta = layer.delta_net()) {
+        recurrent_count += 1;
+        add(recurrent_key_head_counts, delta->key_head_count);
+        add(recurrent_value_head_counts, delta->value_head_count);
+        add(recurrent_head_dims, delta->value_dim);
+      }
       if (const inference::AttentionSpec* attention = layer.attention()) {
+        attention_count += 1;
         add(head_counts, attention->head_count);
         add(kv_head_counts, attention->kv_head_count);
         add(head_dims, attention->head_dim);
@@ -120,6 +130,16 @@ struct LayerFacts {
     if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
   }
 };
+
+// "the vision tower (333 tensors, 668.5 MB) and ..."
+std::string left_out_text(const ModelFacts& facts) {
+  std::string text;
+  for (const inference::WeightSource::LeftOut& each : facts.left_out) {
+    text += (text.empty() ? "the " : " and the ") + each.part + " (" +
+            std::to_string(each.tensor_count) + " tensors, " + cli::bytes_text(each.bytes) + ")";
+  }
+  return text;
+}
 
 std::string listed(const Numbers& numbers) {
   std::string text;
@@ -144,10 +164,19 @@ void print_facts(const ModelFacts& facts) {
        number(facts.parameter_count) +
            (is_mixture ? ", " + number(facts.parameters_per_token) + " for a token" : ""));
   const LayerFacts layers(facts.spec);
-  line("layers", number(facts.spec.layer_count()));
+  const bool has_states = layers.recurrent_count > 0;
+  line("layers", number(facts.spec.layer_count()) +
+                     (has_states ? ": " + number(layers.attention_count) + " attend, " +
+                                       number(layers.recurrent_count) + " keep a state"
+                                 : ""));
   line("width", number(facts.spec.embedding_width));
   line("heads", listed(layers.head_counts) + " (" + listed(layers.kv_head_counts) +
                     " of keys and values, " + listed(layers.head_dims) + " wide)");
+  if (has_states) {
+    line("recurrent heads", listed(layers.recurrent_value_head_counts) + " (" +
+                                listed(layers.recurrent_key_head_counts) + " of keys, " +
+                                listed(layers.recurrent_head_dims) + " wide)");
+  }
   if (!layers.feed_forward_widths.empty()) {
     line("feed forward", listed(layers.feed_forward_widths));
   }
@@ -167,8 +196,10 @@ void print_facts(const ModelFacts& facts) {
   }
   line("weights", cli::bytes_text(facts.weight_bytes) + " (" + formats + ")");
   line("weights per token", cli::bytes_text(facts.weight_bytes_per_token));
+  if (!facts.left_out.empty()) line("left out", left_out_text(facts));
   line("KV format", facts.kv_format);
   line("KV bytes per token", number(facts.kv_bytes_per_token));
+  if (has_states) line("state", cli::bytes_text(facts.state_bytes) + " for each that is kept");
   line("KV pool", cli::bytes_text(facts.pool_bytes) + ": " + number(facts.pool_page_count) +
                       " pages of " + number(facts.page_size));
   line("tokens that fit", number(facts.pool_token_count));
@@ -187,6 +218,25 @@ void add_experts(nlohmann::json& json, const ModelFacts& facts, const LayerFacts
   json["expert_width"] = number_or_array(layers.expert_widths);
   json["shared_expert_width"] = number_or_array(layers.shared_expert_widths);
   json["expert_bytes"] = facts.expert_bytes;
+}
+
+// Members that models without states lack.
+void add_states(nlohmann::json& json, const ModelFacts& facts, const LayerFacts& layers) {
+  if (!has_states(facts.spec)) return;
+  json["attention_layers"] = layers.attention_count;
+  json["recurrent_layers"] = layers.recurrent_count;
+  json["recurrent_key_heads"] = number_or_array(layers.recurrent_key_head_counts);
+  json["recurrent_value_heads"] = number_or_array(layers.recurrent_value_head_counts);
+  json["recurrent_head_dim"] = number_or_array(layers.recurrent_head_dims);
+  json["state_bytes"] = facts.state_bytes;
+}
+
+// A member that models lack whose files are read whole.
+void add_left_out(nlohmann::json& json, const ModelFacts& facts) {
+  for (const inference::WeightSource::LeftOut& each : facts.left_out) {
+    json["left_out"].push_back(
+        {{"part", each.part}, {"tensors", each.tensor_count}, {"bytes", each.bytes}});
+  }
 }
 
 nlohmann::json facts_json(const ModelFacts& facts) {
@@ -214,6 +264,8 @@ nlohmann::json facts_json(const ModelFacts& facts) {
                          {"page_size", facts.page_size},
                          {"pool_tokens", facts.pool_token_count}};
   add_experts(json, facts, layers);
+  add_states(json, facts, layers);
+  add_left_out(json, facts);
   return json;
 }
 
