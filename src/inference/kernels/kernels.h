@@ -20,6 +20,7 @@
 #include "inference/kernels/attention_kernels.h"
 #include "inference/kernels/elementwise_kernels.h"
 #include "inference/kernels/matmul_kernels.h"
+#include "inference/kernels/recurrent_kernels.h"
 
 namespace quire::inference {
 
@@ -29,6 +30,7 @@ struct KernelTable {
   MatmulKernels matmul;
   AttentionKernels attention;
   ElementwiseKernels elementwise;
+  RecurrentKernels recurrent;
 };
 
 // Every table this machine can run, slowest first. The first is always "scalar".

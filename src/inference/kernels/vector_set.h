@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "inference/kernels/kernel_types.h"
+#include "inference/kernels/recurrent_kernels.h"
 
 namespace quire::inference {
 
@@ -90,6 +91,7 @@ struct VectorSet {
                    std::uint32_t slot, const float* key, const float* value, std::byte* head);
   float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);
   double (*sum_of_powers)(const float* numerators, std::size_t count, const PowerScale& scale);
+  RecurrentKernels recurrent;
 };
 
 // A set's own matrix products. avxvnni has the other functions of avx2.

@@ -131,6 +131,25 @@ constexpr ElementwiseKernels elementwise_of() {
               }};
 }
 
+template <const VectorSet& kSet>
+constexpr RecurrentKernels recurrent_of() {
+  return {
+      .convolve = [](const ConvolutionTask& task) { kSet.recurrent.convolve(task); },
+      .l2_norm = [](float epsilon, float scale, std::uint32_t count,
+                    float* x) { kSet.recurrent.l2_norm(epsilon, scale, count, x); },
+      .decays = [](const DecayTask& task) { kSet.recurrent.decays(task); },
+      .delta_rule =
+          [](const DeltaTask& task) {
+            QUIRE_CHECK(task.key_dim <= kKeyDimMax, "keys fit a tile");
+            QUIRE_CHECK(task.column_count <= kDeltaColumns, "columns fit a tile");
+            kSet.recurrent.delta_rule(task);
+          },
+      .gated_norm = [](const float* weight, const float* gate, float epsilon, std::uint32_t count,
+                       float* x) { kSet.recurrent.gated_norm(weight, gate, epsilon, count, x); },
+      .sigmoid_multiply = [](const float* gate, std::uint32_t count,
+                             float* x) { kSet.recurrent.sigmoid_multiply(gate, count, x); }};
+}
+
 template <const VectorSet& kSet, auto kMatmul>
 constexpr KernelTable table_of(const char* name, const char* numerics_id) {
   using Functions = Adapter<kSet, kMatmul>;
@@ -138,7 +157,8 @@ constexpr KernelTable table_of(const char* name, const char* numerics_id) {
           .numerics_id = numerics_id,
           .matmul = matmul_of<kSet, kMatmul>(),
           .attention = {.store_kv = Functions::store_kv, .attend = Functions::attend},
-          .elementwise = elementwise_of<kSet>()};
+          .elementwise = elementwise_of<kSet>(),
+          .recurrent = recurrent_of<kSet>()};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "inference/kernels/vector_adapter.h"
 #include "inference/kernels/vector_attention.h"
 #include "inference/kernels/vector_math.h"
+#include "inference/kernels/vector_recurrent.h"
 
 namespace quire::inference::avx512 {
 
@@ -21,6 +22,12 @@ const VectorSet kVectorSet{
     .store_kv = store_kv<Lanes>,
     .softmax_numerators = softmax_numerators<Lanes>,
     .sum_of_powers = sum_of_powers<Lanes>,
+    .recurrent = {.convolve = convolve<Lanes>,
+                  .l2_norm = l2_norm<Lanes>,
+                  .decays = decays<Lanes>,
+                  .delta_rule = delta_rule<Lanes>,
+                  .gated_norm = gated_norm<Lanes>,
+                  .sigmoid_multiply = sigmoid_multiply<Lanes>},
 };
 
 }  // namespace quire::inference::avx512

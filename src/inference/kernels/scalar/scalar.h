@@ -31,5 +31,13 @@ void attend(const AttentionTask& task);
 void adapter_shrink(NumberFormat format, const ShrinkTask& task);
 void adapter_expand(NumberFormat format, const ExpandTask& task);
 
+void convolve(const ConvolutionTask& task);
+void l2_norm(float epsilon, float scale, std::uint32_t count, float* x);
+void decays(const DecayTask& task);
+void delta_rule(const DeltaTask& task);
+void gated_norm(const float* weight, const float* gate, float epsilon, std::uint32_t count,
+                float* x);
+void sigmoid_multiply(const float* gate, std::uint32_t count, float* x);
+
 }  // namespace scalar
 }  // namespace quire::inference

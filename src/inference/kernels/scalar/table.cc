@@ -20,6 +20,12 @@ const KernelTable kScalarKernels{
                     .rope = scalar::rope,
                     .softmax_numerators = scalar::softmax_numerators,
                     .sum_of_powers = scalar::sum_of_powers},
+    .recurrent = {.convolve = scalar::convolve,
+                  .l2_norm = scalar::l2_norm,
+                  .decays = scalar::decays,
+                  .delta_rule = scalar::delta_rule,
+                  .gated_norm = scalar::gated_norm,
+                  .sigmoid_multiply = scalar::sigmoid_multiply},
 };
 
 }  // namespace quire::inference
