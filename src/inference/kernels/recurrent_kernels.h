@@ -47,9 +47,11 @@ struct StateTarget {
   std::byte* to = nullptr;
 };
 
-// The delta rule over one tile of a state, kDeltaColumns value columns of a head, for the rows of a
-// pass in order. In a row, with S [key_dim][kDeltaColumns]:
+// The delta rule over one tile of a state, for the rows of a pass in order. A tile S
+// [key_dim][kDeltaColumns] has kDeltaColumns value columns of a head. Each row changes it so:
+//
 //   d = beta * (v - decay * S^T k);  S = decay * S + k d^T;  out = S^T q
+//
 // S begins as the tile at `from`, zeros if that is null, and is stored at the targets. A target may
 // be `from` if the pass has one row. A row's strides are in floats.
 struct DeltaTask {
@@ -62,8 +64,9 @@ struct DeltaTask {
   std::uint32_t row_count;
   const float* query;
   const float* key;
+  std::size_t key_stride;  // Of both.
   const float* value;
-  std::size_t stride;  // Of the three above.
+  std::size_t value_stride;
   const float* decay;
   const float* beta;
   std::size_t gate_stride;  // Of decay and beta.

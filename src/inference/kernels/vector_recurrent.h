@@ -5,10 +5,11 @@
 // bits.
 //
 // The delta rule. A tile of 128 keys has 8 KiB and stays in the first-level cache for all rows of a
-// pass. A row needs S^T k before it can change S, and S^T q after. So the pass over the tile that
-// changes it for one row also adds up S^T k for the next: load, store and four products for each
-// sixteen numbers, and each number is touched once a row. A single row reads its tile twice, the
-// second time from the cache. Four sums under way hide the latency of a fused multiplication.
+// pass. A row needs S^T k before it can change S, and S^T q after. One loop over the tile changes
+// it for a row, adds up S^T q, and adds up S^T k for the next row. So a row loads and stores each
+// number once, for four operations. A single row reads its tile twice, the second time from the
+// cache. Four sums under way hide the latency of a fused multiplication. `Columns` are as many
+// columns as leave room for the sums in registers: sixteen on AVX-512, eight on AVX2.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -97,71 +98,99 @@ void decays(const DecayTask& task) {
 
 // ---- the delta rule ----
 
-// S^T k in parts.
-template <typename L>
+// A sum over keys in its parts.
+template <typename C>
 struct DeltaSum {
-  typename L::Float parts[kDeltaSums];
+  typename C::Float parts[kDeltaSums];
   DeltaSum() {
-    for (auto& each : parts) each = L::zero();
+    for (auto& each : parts) each = C::zero();
   }
-  typename L::Float total() const {
-    return L::add(L::add(parts[0], parts[1]), L::add(parts[2], parts[3]));
+  typename C::Float total() const {
+    return C::add(C::add(parts[0], parts[1]), C::add(parts[2], parts[3]));
   }
 };
 static_assert(kDeltaSums == 4);
 
-template <typename L>
-typename L::Float keys_of_state(const float* state, const float* key, uint32_t key_dim) {
-  DeltaSum<L> sum;
+// Calls each(key, part) for all keys.
+template <typename Each>
+[[gnu::always_inline]] inline void for_keys(uint32_t key_dim, const Each& each) {
   const uint32_t whole = key_dim / kDeltaSums * kDeltaSums;
   for (uint32_t i = 0; i < whole; i += kDeltaSums) {
-    for (uint32_t p = 0; p < kDeltaSums; ++p) {
-      sum.parts[p] =
-          L::fma(L::load(state + (i + p) * kDeltaColumns), L::set(key[i + p]), sum.parts[p]);
-    }
+    for (uint32_t part = 0; part < kDeltaSums; ++part) each(i + part, part);
   }
-  for (uint32_t i = whole; i < key_dim; ++i) {
-    auto& part = sum.parts[i % kDeltaSums];
-    part = L::fma(L::load(state + i * kDeltaColumns), L::set(key[i]), part);
-  }
+  for (uint32_t i = whole; i < key_dim; ++i) each(i, i % kDeltaSums);
+}
+
+// S^T k of some columns.
+template <typename C>
+typename C::Float keys_of_state(const float* state, const float* key, uint32_t key_dim) {
+  DeltaSum<C> sum;
+  for_keys(key_dim, [&](uint32_t i, uint32_t part) {
+    const auto number = C::load(state + i * kDeltaColumns);
+    sum.parts[part] = C::fma(number, C::set(key[i]), sum.parts[part]);
+  });
   return sum.total();
 }
 
-// One row's change of a tile.
-template <typename L>
+// One row's change of some columns.
+template <typename C>
 struct DeltaStep {
   const float* from;
   float* to;
   const float* query;
   const float* key;
   const float* key_next;  // Of the row after it.
-  typename L::Float decay, delta;
+  typename C::Float decay, delta;
 };
 
 // Gives S^T q after the change, and S^T k of the next row if there is one.
-template <typename L, bool kHasNext>
-typename L::Float change_state(const DeltaStep<L>& step, uint32_t key_dim,
-                               typename L::Float* of_next) {
-  DeltaSum<L> output, next;
-  const auto change = [&](uint32_t i, uint32_t p) {
-    const auto decayed = L::multiply(step.decay, L::load(step.from + i * kDeltaColumns));
-    const auto state = L::fma(L::set(step.key[i]), step.delta, decayed);
-    L::store(step.to + i * kDeltaColumns, state);
-    output.parts[p] = L::fma(state, L::set(step.query[i]), output.parts[p]);
+template <typename C, bool kHasNext>
+typename C::Float change_state(const DeltaStep<C>& step, uint32_t key_dim,
+                               typename C::Float* of_next) {
+  DeltaSum<C> output, next;
+  for_keys(key_dim, [&](uint32_t i, uint32_t part) {
+    const auto decayed = C::multiply(step.decay, C::load(step.from + i * kDeltaColumns));
+    const auto state = C::fma(C::set(step.key[i]), step.delta, decayed);
+    C::store(step.to + i * kDeltaColumns, state);
+    output.parts[part] = C::fma(state, C::set(step.query[i]), output.parts[part]);
     if constexpr (kHasNext) {
-      next.parts[p] = L::fma(state, L::set(step.key_next[i]), next.parts[p]);
+      next.parts[part] = C::fma(state, C::set(step.key_next[i]), next.parts[part]);
     }
-  };
-  const uint32_t whole = key_dim / kDeltaSums * kDeltaSums;
-  for (uint32_t i = 0; i < whole; i += kDeltaSums) {
-    for (uint32_t p = 0; p < kDeltaSums; ++p) change(i + p, p);
-  }
-  for (uint32_t i = whole; i < key_dim; ++i) change(i, i % kDeltaSums);
+  });
   if constexpr (kHasNext) *of_next = next.total();
   return output.total();
 }
 
-template <typename L>
+// One row's change of a tile. `of_key` has S^T k before, and after that of the next row.
+template <typename C>
+void change_tile(const DeltaTask& task, uint32_t row, const float* from, float* to,
+                 typename C::Float* of_key) {
+  const float* query = task.query + row * task.key_stride;
+  const float* key = task.key + row * task.key_stride;
+  const auto decay = C::set(task.decay[row * task.gate_stride]);
+  const auto beta = C::set(task.beta[row * task.gate_stride]);
+  float value[kDeltaColumns] = {};
+  float output[kDeltaColumns];
+  const size_t bytes = task.column_count * sizeof(float);
+  __builtin_memcpy(value, task.value + row * task.value_stride, bytes);
+  for (uint32_t c = 0; c < kDeltaColumns; c += C::kWidth) {
+    auto* sum = of_key + c / C::kWidth;
+    const auto missing = C::negative_fma(decay, *sum, C::load(value + c));
+    const bool has_next = row + 1 < task.row_count;
+    const DeltaStep<C> step{from + c,
+                            to + c,
+                            query,
+                            key,
+                            has_next ? key + task.key_stride : nullptr,
+                            decay,
+                            C::multiply(beta, missing)};
+    C::store(output + c, has_next ? change_state<C, true>(step, task.key_dim, sum)
+                                  : change_state<C, false>(step, task.key_dim, nullptr));
+  }
+  __builtin_memcpy(task.out + row * task.out_stride, output, bytes);
+}
+
+template <typename C>
 void delta_rule(const DeltaTask& task) {
   alignas(64) float tile[kKeyDimMax * kDeltaColumns];
   const size_t tile_bytes = size_t{task.key_dim} * kDeltaColumns * sizeof(float);
@@ -174,31 +203,17 @@ void delta_rule(const DeltaTask& task) {
   } else {
     from = reinterpret_cast<const float*>(task.from + task.tile_offset);
   }
-  const bool is_whole = task.column_count == kDeltaColumns;
-  auto of_key = keys_of_state<L>(from, task.key, task.key_dim);
+  typename C::Float of_key[kDeltaColumns / C::kWidth];
+  for (uint32_t c = 0; c < kDeltaColumns; c += C::kWidth) {
+    of_key[c / C::kWidth] = keys_of_state<C>(from + c, task.key, task.key_dim);
+  }
   const StateTarget* target = task.targets;
   const StateTarget* const target_end = target + task.target_count;
   for (uint32_t row = 0; row < task.row_count; ++row) {
-    const size_t at = row * task.stride;
-    const float* v = task.value + at;
-    const auto value = is_whole ? L::load(v) : L::load_first(v, task.column_count);
-    const auto decay = L::set(task.decay[row * task.gate_stride]);
-    const auto beta = L::set(task.beta[row * task.gate_stride]);
     // The row's first target takes the tile as it is made, and the next row reads it there.
     const bool is_stored = target != target_end && target->row_count == row + 1;
     float* to = is_stored ? tile_at(target->to) : tile;
-    const DeltaStep<L> step{from,
-                            to,
-                            task.query + at,
-                            task.key + at,
-                            task.key + at + task.stride,
-                            decay,
-                            L::multiply(beta, L::negative_fma(decay, of_key, value))};
-    const auto output = row + 1 < task.row_count
-                            ? change_state<L, true>(step, task.key_dim, &of_key)
-                            : change_state<L, false>(step, task.key_dim, nullptr);
-    float* out = task.out + row * task.out_stride;
-    is_whole ? L::store(out, output) : L::store_first(out, task.column_count, output);
+    change_tile<C>(task, row, from, to, of_key);
     if (is_stored) ++target;
     for (; target != target_end && target->row_count == row + 1; ++target) {
       __builtin_memcpy(tile_at(target->to), to, tile_bytes);

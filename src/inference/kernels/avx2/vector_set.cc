@@ -1,6 +1,7 @@
 // The AVX2 functions, as one table. Includes intrinsics and plain data only.
 #include "inference/kernels/vector_set.h"
 
+#include "inference/kernels/avx2/columns.h"
 #include "inference/kernels/avx2/lanes.h"
 #include "inference/kernels/vector_adapter.h"
 #include "inference/kernels/vector_attention.h"
@@ -25,7 +26,7 @@ const VectorSet kVectorSet{
     .recurrent = {.convolve = convolve<Lanes>,
                   .l2_norm = l2_norm<Lanes>,
                   .decays = decays<Lanes>,
-                  .delta_rule = delta_rule<Lanes>,
+                  .delta_rule = delta_rule<Columns>,
                   .gated_norm = gated_norm<Lanes>,
                   .sigmoid_multiply = sigmoid_multiply<Lanes>},
 };

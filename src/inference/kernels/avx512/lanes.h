@@ -191,5 +191,10 @@ struct Lanes {
   }
 };
 
+// The columns of a state's tile, which the delta rule of vector_recurrent.h is written in.
+struct Columns : Lanes {
+  static constexpr uint32_t kWidth = 16;
+};
+
 }  // namespace
 }  // namespace quire::inference

@@ -25,7 +25,7 @@ const VectorSet kVectorSet{
     .recurrent = {.convolve = convolve<Lanes>,
                   .l2_norm = l2_norm<Lanes>,
                   .decays = decays<Lanes>,
-                  .delta_rule = delta_rule<Lanes>,
+                  .delta_rule = delta_rule<Columns>,
                   .gated_norm = gated_norm<Lanes>,
                   .sigmoid_multiply = sigmoid_multiply<Lanes>},
 };

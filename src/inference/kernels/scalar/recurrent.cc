@@ -109,19 +109,19 @@ void delta_rule(const DeltaTask& task) {
   const StateTarget* target = task.targets;
   const StateTarget* const target_end = target + task.target_count;
   for (std::uint32_t row = 0; row < task.row_count; ++row) {
-    const float* key = task.key + row * task.stride;
+    const float* key = task.key + row * task.key_stride;
     const float decay = task.decay[row * task.gate_stride];
     const float beta = task.beta[row * task.gate_stride];
     for (std::uint32_t c = 0; c < kDeltaColumns; ++c) {
       const bool is_value = c < task.column_count;
-      const float value = is_value ? task.value[row * task.stride + c] : 0.0f;
+      const float value = is_value ? task.value[row * task.value_stride + c] : 0.0f;
       const float of_key = sum_of_keys(state, c, key, task.key_dim);
       const float delta = beta * std::fma(-decay, of_key, value);
       for (std::uint32_t i = 0; i < task.key_dim; ++i) {
         float& number = state[i * kDeltaColumns + c];
         number = std::fma(key[i], delta, decay * number);
       }
-      const float output = sum_of_keys(state, c, task.query + row * task.stride, task.key_dim);
+      const float output = sum_of_keys(state, c, task.query + row * task.key_stride, task.key_dim);
       if (is_value) task.out[row * task.out_stride + c] = output;
     }
     for (; target != target_end && target->row_count == row + 1; ++target) {
