@@ -23,6 +23,7 @@ Body::Body(const PackedWeights& weights, const KernelTable& kernels, const BodyO
     : weights_(weights),
       kernels_(kernels),
       options_(options),
+      state_layout_(weights.spec),
       head_(kernels.matmul, {&weights.shared.matrices[Output]}) {
   for (std::uint32_t layer = 0; layer < weights.spec.layer_count(); ++layer) {
     layers_.push_back(make_layer(layer));
@@ -43,27 +44,34 @@ Result<std::unique_ptr<Body>> Body::create(const PackedWeights& weights, const K
 }
 
 Body::Layer Body::make_layer(std::uint32_t layer) {
+  const RoleWeights& weights = weights_.layers[layer];
+  if (const ExpertsSpec* experts = weights_.spec.layers[layer].experts()) {
+    return {make_mixer(layer), ExpertsFeedForward(layer, *experts, weights, kernels_)};
+  }
+  return {make_mixer(layer), DenseFeedForward(layer, weights, kernels_)};
+}
+
+std::variant<AttentionMixer, DeltaNetMixer> Body::make_mixer(std::uint32_t layer) {
   const LayerSpec& spec = weights_.spec.layers[layer];
   const RoleWeights& weights = weights_.layers[layer];
-  const AttentionSpec& attention = std::get<AttentionSpec>(spec.mixer);
-  AttentionMixer mixer(layer, attention, weights, options_.kv, kernels_, angle_first(attention),
-                       window_index(weights_.spec, attention));
-  if (const ExpertsSpec* experts = spec.experts()) {
-    return {std::move(mixer), ExpertsFeedForward(layer, *experts, weights, kernels_)};
+  if (const DeltaNetSpec* delta = spec.delta_net()) {
+    return DeltaNetMixer(layer, *delta, weights, state_layout_.layer(layer), kernels_);
   }
-  return {std::move(mixer), DenseFeedForward(layer, weights, kernels_)};
+  const AttentionSpec& attention = *spec.attention();
+  return AttentionMixer(layer, attention, weights, options_.kv, kernels_, angle_first(attention),
+                        window_index(weights_.spec, attention));
 }
 
 // Layers whose heads turn alike share the angles of a row.
 std::uint32_t Body::angle_first(const AttentionSpec& spec) {
   if (!spec.rope) return 0;
-  const std::uint32_t half = spec.head_dim / 2;
+  const std::uint32_t half = spec.turned_dim() / 2;
   for (const Angles& each : angles_) {
     if (each.rope == *spec.rope && each.of.half() == half) return each.first;
   }
   const std::uint32_t first = angles_.empty() ? 0 : angles_.back().first + angles_.back().of.half();
   angles_.push_back(
-      {*spec.rope, first, RopeAngles(weights_.spec.ropes[*spec.rope], spec.head_dim)});
+      {*spec.rope, first, RopeAngles(weights_.spec.ropes[*spec.rope], spec.turned_dim())});
   return first;
 }
 
@@ -80,8 +88,17 @@ ForwardSizes Body::sizes() const {
     if (const AttentionSpec* attention = layer.attention()) {
       const std::size_t partial_floats = attention->head_dim + kPartialTail;
       widen(sizes.query_width, attention->query_width());
-      widen(sizes.qkv_width, attention->query_width() + std::size_t{2} * attention->kv_width());
+      widen(sizes.qkv_width,
+            attention->projected_query_width() + std::size_t{2} * attention->kv_width());
+      if (attention->has_gate) widen(sizes.head_gate_width, attention->query_width());
       widen(sizes.partial_width, attention->head_count * partial_floats);
+    }
+    if (const DeltaNetSpec* delta = layer.delta_net()) {
+      widen(sizes.query_width, delta->value_width());
+      widen(sizes.qkv_width, delta->channel_count());
+      widen(sizes.head_gate_width, delta->value_width());
+      widen(sizes.convolved_width, delta->channel_count());
+      widen(sizes.decay_width, std::size_t{2} * delta->value_head_count);
     }
     if (const DenseSpec* dense = layer.dense()) widen(sizes.feed_forward_width, dense->width);
   }

@@ -17,6 +17,7 @@
 #include "inference/models/feed_forward/dense.h"
 #include "inference/models/feed_forward/experts.h"
 #include "inference/models/mixers/attention.h"
+#include "inference/models/mixers/delta_net.h"
 #include "inference/models/rope_angles.h"
 
 namespace quire::inference {
@@ -46,7 +47,7 @@ class Body {
 
  private:
   struct Layer {
-    std::variant<AttentionMixer> mixer;
+    std::variant<AttentionMixer, DeltaNetMixer> mixer;
     std::variant<DenseFeedForward, ExpertsFeedForward> feed_forward;
   };
 
@@ -59,6 +60,7 @@ class Body {
 
   Body(const PackedWeights& weights, const KernelTable& kernels, const BodyOptions& options);
   Layer make_layer(std::uint32_t layer);
+  std::variant<AttentionMixer, DeltaNetMixer> make_mixer(std::uint32_t layer);
   std::uint32_t angle_first(const AttentionSpec& spec);
   ForwardSizes sizes() const;
   ExpertSizes expert_sizes() const;
@@ -67,6 +69,7 @@ class Body {
   const PackedWeights& weights_;
   const KernelTable& kernels_;
   const BodyOptions options_;
+  const StateLayout state_layout_;
   std::vector<Angles> angles_;  // One after the other in a row of ForwardScratch::cosine.
   const Operand head_;
   std::vector<Layer> layers_;

@@ -63,10 +63,21 @@ struct AttentionTasks {
   std::vector<QueryRow> partial_query_rows;
 };
 
+// A pass of a model with states. Its rows are consecutive, and change the state in turn.
+struct StatePass {
+  std::uint32_t row_first = 0;
+  std::uint32_t row_count = 0;
+  const std::byte* from = nullptr;  // Null: the state before any text.
+  std::uint32_t target_first = 0;   // Into ForwardPlan::state_targets.
+  std::uint32_t target_count = 0;
+};
+
 struct ForwardPlan {
   std::vector<ForwardRow> rows;
   std::vector<AttentionTasks> windows;  // In the order of sliding_windows() (model_spec.h).
   std::vector<AdapterRows> adapters;    // By digest. Empty: the base alone.
+  std::vector<StatePass> states;        // Cover the rows, in order, of a model with states.
+  std::vector<StateTarget> state_targets;
 };
 
 inline constexpr std::uint32_t kPartialCountMax = 8192;  // Partials of one layer.

@@ -50,6 +50,9 @@ Result<ForwardScratch> ForwardScratch::create(const ForwardSizes& sizes) {
   const std::size_t qkv = places.add_rows(rows, sizes.qkv_width);
   const std::size_t attended = places.add_rows(rows, sizes.query_width);
   const std::size_t projected = places.add_rows(rows, width_stride);
+  const std::size_t head_gates = places.add_rows(rows, sizes.head_gate_width);
+  const std::size_t decays = places.add_rows(rows, sizes.decay_width);
+  const std::size_t convolved = places.add_rows(rows, sizes.convolved_width);
   const std::size_t gate = places.add_rows(feed_rows, feed_stride);
   const std::size_t up = places.add_rows(feed_rows, feed_stride);
   const std::size_t cosine = places.add_rows(rows, sizes.angle_count);
@@ -64,6 +67,9 @@ Result<ForwardScratch> ForwardScratch::create(const ForwardSizes& sizes) {
   scratch.qkv = {floats(qkv), sizes.qkv_width};
   scratch.attended = {floats(attended), sizes.query_width};
   scratch.projected = {floats(projected), width_stride};
+  scratch.head_gates = {floats(head_gates), sizes.head_gate_width};
+  scratch.decays = {floats(decays), sizes.decay_width};
+  scratch.convolved = floats(convolved);
   scratch.gate = {floats(gate), feed_stride};
   scratch.up = {floats(up), feed_stride};
   scratch.cosine = {floats(cosine), sizes.angle_count};

@@ -33,6 +33,9 @@ struct ForwardSizes {
   std::size_t query_width = 0;
   std::size_t qkv_width = 0;  // q, k and v of all heads.
   std::size_t feed_forward_width = 0;
+  std::size_t head_gate_width = 0;  // What multiplies the heads of a mixer, if anything does.
+  std::size_t convolved_width = 0;  // Of a delta rule, as the next.
+  std::size_t decay_width = 0;
   std::size_t angle_count = 0;     // Pairs of a head that RoPE turns.
   std::size_t partial_width = 0;   // Of one partial: [head_count][head_dim + kPartialTail].
   std::size_t prepared_bytes = 0;  // Activations of all rows, for the matrices that want the most.
@@ -53,11 +56,14 @@ class ForwardScratch {
  public:
   static Result<ForwardScratch> create(const ForwardSizes& sizes);
 
-  // [row_count_max] rows, but gate and up.
+  // [row_count_max] rows, but gate and up. A width is 0 if no layer has such numbers.
   RowBuffer x;                    // The residual stream: [embedding_width]
   RowBuffer qkv;                  // [qkv_width]
   RowBuffer attended;             // [query_width]
   RowBuffer projected;            // [embedding_width]
+  RowBuffer head_gates;           // [head_gate_width]
+  RowBuffer decays;               // The decays of value heads, then their betas: [decay_width]
+  float* convolved = nullptr;     // [head][row][numbers of the head]: [convolved_width] in a row
   RowBuffer gate, up;             // [feed_row_count_max] rows of [feed_forward_width]
   RowBuffer cosine, sine;         // [angle_count]
   float* partials = nullptr;      // [kPartialCountMax][partial_width]

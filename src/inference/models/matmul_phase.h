@@ -86,11 +86,12 @@ struct MatmulTile {
 };
 
 struct MatmulTiles {
+  static constexpr std::uint32_t kPartCountMax = 4;
   std::uint32_t row_tile = 64;
   std::uint32_t token_tile = 1;
   std::uint32_t token_count = 1;
-  std::uint32_t row_tile_ends[3] = {};  // Running counts over parts.
-  std::uint32_t whole_tiles = 0;        // Of the last part; the others have half the rows.
+  std::uint32_t row_tile_ends[kPartCountMax] = {};  // Running counts over parts.
+  std::uint32_t whole_tiles = 0;  // Of the last part; the others have half the rows.
   std::uint32_t part_count = 0;
   std::uint32_t tile_count = 0;
 

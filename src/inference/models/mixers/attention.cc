@@ -1,5 +1,7 @@
 #include "inference/models/mixers/attention.h"
 
+#include <cstring>
+
 namespace quire::inference {
 namespace {
 
@@ -29,7 +31,7 @@ void AttentionMixer::forward(const Forward& forward) const {
   const auto& matrices = weights_->matrices;
   const auto& vectors = weights_->vectors;
   const RowBuffer& qkv = forward.scratch.qkv;
-  const std::uint32_t query_width = spec_->query_width();
+  const std::uint32_t query_width = spec_->projected_query_width();
   const std::uint32_t row_count = forward.row_count();
 
   const Activations normed =
@@ -41,14 +43,35 @@ void AttentionMixer::forward(const Forward& forward) const {
        &vectors[AttentionVBias],
        {qkv.at + query_width + spec_->kv_width(), qkv.stride}},
   };
-  multiply_all(forward, normed, parts, [&](std::uint32_t row) { rotate_and_store(forward, row); });
+  multiply_all(forward, normed, parts, [&](std::uint32_t row) {
+    if (spec_->has_gate) take_gates(forward, row);
+    rotate_and_store(forward, row);
+  });
 
   attend(forward, {*spec_, *kv_, layer_, window_});
+
+  if (spec_->has_gate) {
+    for_each_row(forward, row_count, [&](std::uint32_t row) {
+      forward.kernels.recurrent.sigmoid_multiply(
+          forward.scratch.head_gates[row], spec_->query_width(), forward.scratch.attended[row]);
+    });
+  }
 
   const Activations heads =
       rows_of(forward, output_, {layer_, kOutput, 0, row_count}, forward.scratch.attended);
   multiply_and_add(forward, heads, matrices[TensorRole::AttentionOutput],
                    &vectors[AttentionOutputBias], vectors[AttentionPostNorm]);
+}
+
+void AttentionMixer::take_gates(const Forward& forward, std::uint32_t row) const {
+  const std::uint32_t dim = spec_->head_dim;
+  float* query = forward.scratch.qkv[row];
+  float* gates = forward.scratch.head_gates[row];
+  for (std::uint32_t h = 0; h < spec_->head_count; ++h) {
+    const float* head = query + std::size_t{2} * h * dim;  // Its query, then its gate.
+    std::memcpy(gates + h * dim, head + dim, dim * sizeof(float));
+    std::memmove(query + h * dim, head, dim * sizeof(float));
+  }
 }
 
 void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row) const {
@@ -64,7 +87,7 @@ void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row)
     if (spec_->qk_norm == QkNorm::EachHead) {
       kernels.elementwise.rms_norm(head, norm.data(), forward.spec.rms_epsilon, dim, head);
     }
-    if (spec_->rope) kernels.elementwise.rope(cosine, sine, dim / 2, head);
+    if (spec_->rope) kernels.elementwise.rope(cosine, sine, spec_->turned_dim() / 2, head);
   };
   float* query = forward.scratch.qkv[row];
   norm_width(query, spec_->query_width(), weights_->vectors[AttentionQNorm]);
@@ -73,7 +96,7 @@ void AttentionMixer::rotate_and_store(const Forward& forward, std::uint32_t row)
   }
   const ForwardRow& to = forward.plan.rows[row];
   if (to.page == nullptr) return;
-  float* key = query + spec_->query_width();
+  float* key = query + spec_->projected_query_width();
   const float* value = key + spec_->kv_width();
   norm_width(key, spec_->kv_width(), weights_->vectors[AttentionKNorm]);
   for (std::uint32_t h = 0; h < spec_->kv_head_count; ++h) {

@@ -1,6 +1,7 @@
 #pragma once
 // AttentionMixer: the attention of a layer (Vaswani et al. 2017), with RoPE (Su et al. 2021), in
-// groups of query heads that share keys and values (Ainslie et al. 2023).
+// groups of query heads that share keys and values (Ainslie et al. 2023). What a head attended to
+// may be multiplied by a gate.
 //
 // Thread   forward() is called by every worker, in one order.
 #include "inference/models/attention_phase.h"
@@ -24,6 +25,8 @@ class AttentionMixer {
 
  private:
   void rotate_and_store(const Forward& forward, std::uint32_t row) const;
+  // Moves the gates of a row's heads out of the queries, which then lie one after the other.
+  void take_gates(const Forward& forward, std::uint32_t row) const;
 
   std::uint32_t layer_;
   const AttentionSpec* spec_;
