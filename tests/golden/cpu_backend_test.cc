@@ -250,10 +250,13 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
   const auto files = inference::open_model(golden_path("tiny_qwen3")).take();
   const auto weights = inference::pack_weights(*files, kernels->matmul, 1).take();
   const inference::KvLayout layout(kv_heads(weights.spec), 16, inference::KvFormat::F16);
-  auto kv = inference::KvStore::create(
-                {.layout = layout, .mode = mode, .page_count = 64, .sequence_count = 4})
-                .take();
-  auto embeds = inference::EmbedStore::create(4, weights.spec.embedding_width).take();
+  inference::DeviceStores stores{
+      inference::KvStore::create(
+          {.layout = layout, .mode = mode, .page_count = 64, .sequence_count = 4})
+          .take(),
+      inference::EmbedStore::create(4, weights.spec.embedding_width).take(),
+      inference::StateStore::create(inference::StateLayout(weights.spec), 0).take()};
+  inference::KvStore& kv = stores.kv;
   const auto body =
       inference::Body::create(weights, *kernels, {.kv = layout, .row_count_max = 512}).take();
   inference::BatchPlan plan(weights.spec.embedding_width, {0}, {});
@@ -272,7 +275,7 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
       std::memset(address.position, std::to_integer<int>(filling), 16 * sizeof(std::uint32_t));
     }
     Completion completion;
-    plan.fill(batch, kv, embeds, completion);
+    plan.fill(batch, stores, completion);
     pool.run([&](inference::Worker& worker) {
       body->forward(worker, plan.forward());
       body->hidden(plan.hidden()[0].plan_row, plan.hidden()[0].out);

@@ -14,13 +14,23 @@
 #include "inference/devices/cpu/attention_plan.h"
 #include "inference/devices/cpu/embed_store.h"
 #include "inference/devices/cpu/kv_store.h"
+#include "inference/devices/cpu/state_store.h"
 #include "inference/models/forward_plan.h"
 
 namespace quire::inference {
 
+// The memory that the device keeps between batches.
+struct DeviceStores {
+  KvStore kv;
+  EmbedStore embeds;
+  StateStore states;
+};
+
+// A final hidden state: of a row of the plan, or, where not null, a copy of a kept one.
 struct HiddenWanted {
   std::uint32_t plan_row = 0;
   float* out = nullptr;
+  const float* kept = nullptr;
 };
 
 struct DistributionWanted {
@@ -39,7 +49,7 @@ class BatchPlan {
 
   // After the batch's table changes and copies. Writes the positions of all rows that take a slot,
   // and an error into completion.passes for each pass that cannot run, and so for distributions.
-  void fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Completion& completion);
+  void fill(const Batch& batch, DeviceStores& stores, Completion& completion);
 
   const ForwardPlan& forward() const { return forward_; }
   const std::vector<HiddenWanted>& hidden() const { return hidden_; }
@@ -48,8 +58,10 @@ class BatchPlan {
   const std::vector<DistributionWanted>& vectors() const { return vectors_; }
 
  private:
-  Result<void> add_pass(const Batch& batch, const ForwardPass& pass, KvStore& kv,
-                        const EmbedStore& embeds);
+  Result<void> add_pass(const Batch& batch, const ForwardPass& pass, DeviceStores& stores);
+  void add_row(const Row& row, const ForwardPass& pass, std::uint32_t index, DeviceStores& stores);
+  // Adds the state that the pass begins from, and those that it is to store. Its rows are added.
+  void add_states(const Batch& batch, const ForwardPass& pass, const StateStore& states);
   void add_query(const QueryRow& query);
   AttentionPass attention_of(const ForwardPass& pass, const KvStore& kv) const;
   void keep_outputs(const Batch& batch, EmbedStore& embeds);
@@ -62,8 +74,10 @@ class BatchPlan {
   std::vector<AttentionPass> attention_passes_;
   ForwardPlan forward_;
   AdapterGroups adapters_;
-  std::vector<std::uint32_t> plan_row_of_;  // Of each row of the batch; kNoSlot: its pass failed.
-  std::vector<float*> hidden_of_;           // Of each row of the batch; null: not wanted so far.
+  // For each row of the batch. kNoSlot: its pass failed, or it is the row of a state.
+  std::vector<std::uint32_t> plan_row_of_;
+  // For each row of the batch; of the row of a state, in that state. Null: not wanted so far.
+  std::vector<float*> hidden_of_;
   std::vector<HiddenWanted> hidden_;
   std::vector<DistributionWanted> distributions_;
   std::vector<DistributionWanted> vectors_;

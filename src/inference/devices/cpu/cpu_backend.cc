@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "inference/devices/cpu/batch_plan.h"
+#include "inference/devices/cpu/memory_plan.h"
 #include "inference/devices/cpu/pack.h"
 #include "inference/devices/shared/batch_check.h"
 #include "inference/devices/shared/output_forms.h"
@@ -25,27 +26,9 @@ namespace {
 // The revision of the body: changes whenever its order of operations does.
 constexpr const char* kBodyRevision = "body-1";
 constexpr const char* kExpertsRevision = "/experts-1";  // That of experts, for models with some.
+constexpr const char* kRecurrentRevision = "/recurrent-1";  // That of layers with states, likewise.
 constexpr std::uint32_t kThreadsMax = 256;
 constexpr std::uint32_t kRowCountMax = 65536;
-
-Result<KvLayout> layout_for(const ModelSpec& spec, const DeviceOptions& options) {
-  if (options.page_size != 8 && options.page_size != 16 && options.page_size != 32) {
-    return Error(ErrorCode::InvalidArgument, "page size " + std::to_string(options.page_size) +
-                                                 " is not supported (8, 16 or 32)");
-  }
-  return KvLayout(kv_heads(spec), options.page_size, options.kv_format);
-}
-
-Result<std::uint32_t> page_count_for(const KvLayout& layout, const DeviceOptions& options) {
-  if (options.page_count > 0) return options.page_count;
-  const std::uint64_t count = options.kv_memory_bytes / layout.page_bytes();
-  if (count == 0) {
-    return Error(ErrorCode::InvalidArgument,
-                 "KV memory of " + std::to_string(options.kv_memory_bytes) +
-                     " bytes holds no page of " + std::to_string(layout.page_bytes()) + " bytes");
-  }
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, 0xfffffff0u));
-}
 
 Result<void> check_options(const DeviceOptions& options) {
   const auto refuse = [](const char* name, std::uint64_t value, std::uint64_t max) {
@@ -67,13 +50,12 @@ Result<void> check_options(const DeviceOptions& options) {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const KernelTable& kernels, std::unique_ptr<PackedWeights> weights,
-             std::unique_ptr<Body> body, KvStore kv, EmbedStore embeds,
-             BackendCapabilities capabilities, const DeviceOptions& options, CompletionSink& sink)
+             std::unique_ptr<Body> body, DeviceStores stores, BackendCapabilities capabilities,
+             const DeviceOptions& options, CompletionSink& sink)
       : kernels_(kernels),
         weights_(std::move(weights)),
         body_(std::move(body)),
-        kv_(std::move(kv)),
-        embeds_(std::move(embeds)),
+        stores_(std::move(stores)),
         capabilities_(std::move(capabilities)),
         model_(model_info(weights_->spec, weights_->digest)),
         options_(options),
@@ -142,16 +124,16 @@ class CpuBackend final : public Backend {
     const std::uint64_t begin_ns = clock_.now_ns();
     Completion completion;
     completion.id = batch.id;
-    for (const TableChange& change : batch.table_changes) kv_.apply(change);
-    check_batch(batch, capabilities_, model_, kv_.tables());
+    for (const TableChange& change : batch.table_changes) stores_.kv.apply(change);
+    check_batch(batch, capabilities_, model_, stores_.kv.tables());
     check_adapters(batch);
     load_pages(pool, batch, completion);
-    for (const PageCopy& copy : batch.copies) kv_.copy(copy);
+    for (const PageCopy& copy : batch.copies) stores_.kv.copy(copy);
     report(options_.walk, WalkStop::Devices);
-    plan_.fill(batch, kv_, embeds_, completion);
+    plan_.fill(batch, stores_, completion);
     if (!plan_.forward().rows.empty()) report(options_.walk, WalkStop::Models);
-    if (!plan_.forward().rows.empty() || !plan_.distributions().empty() ||
-        !plan_.vectors().empty()) {
+    if (!plan_.hidden().empty() || !plan_.forward().rows.empty() ||
+        !plan_.distributions().empty() || !plan_.vectors().empty()) {
       pool.run([&](Worker& worker) { run(worker, batch, completion); });
     }
     save_pages(pool, batch, completion);
@@ -191,7 +173,7 @@ class CpuBackend final : public Backend {
   void load_pages(WorkerPool& pool, const Batch& batch, Completion& completion) {
     completion.loads.resize(batch.loads.size());
     spread(pool, batch.loads.size(),
-           [&](std::uint32_t i) { completion.loads[i] = kv_.load(batch.loads[i]); });
+           [&](std::uint32_t i) { completion.loads[i] = stores_.kv.load(batch.loads[i]); });
   }
 
   // New memory comes from this thread alone. Taken by two workers in turn it made saves six times
@@ -203,7 +185,7 @@ class CpuBackend final : public Backend {
     spread(pool, batch.saves.size(), [&](std::uint32_t i) {
       const PageSave& save = batch.saves[i];
       Result<PageBytes>& memory = completion.saves[i];
-      if (memory.ok()) kv_.save(save.page, save.slots, memory.value().span());
+      if (memory.ok()) stores_.kv.save(save.page, save.slots, memory.value().span());
     });
   }
 
@@ -211,8 +193,14 @@ class CpuBackend final : public Backend {
   void run(Worker& worker, const Batch& batch, Completion& completion) {
     body_->forward(worker, plan_.forward());
     const std::vector<HiddenWanted>& hidden = plan_.hidden();
-    worker.phase(static_cast<std::uint32_t>(hidden.size()),
-                 [&](std::uint32_t i) { body_->hidden(hidden[i].plan_row, hidden[i].out); });
+    worker.phase(static_cast<std::uint32_t>(hidden.size()), [&](std::uint32_t i) {
+      const HiddenWanted& wanted = hidden[i];
+      if (wanted.kept != nullptr) {
+        std::copy_n(wanted.kept, model_.embedding_width, wanted.out);
+      } else {
+        body_->hidden(wanted.plan_row, wanted.out);
+      }
+    });
     const std::vector<DistributionWanted>& wanted = plan_.distributions();
     for (std::size_t first = 0; first < wanted.size(); first += kLogitsRowsMax) {
       const auto count =
@@ -240,8 +228,7 @@ class CpuBackend final : public Backend {
   const KernelTable& kernels_;
   std::unique_ptr<PackedWeights> weights_;
   std::unique_ptr<Body> body_;
-  KvStore kv_;
-  EmbedStore embeds_;
+  DeviceStores stores_;
   const BackendCapabilities capabilities_;
   const ModelInfo model_;
   const DeviceOptions options_;
@@ -267,37 +254,41 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
                                                   CompletionSink& sink) {
   TRY(check_options(options));
   const KernelTable* kernels = TRY(choose_kernels(options.name));
-  const KvLayout layout = TRY(layout_for(files.spec(), options));
-  const std::uint32_t page_count = TRY(page_count_for(layout, options));
+  const MemoryPlan memory = TRY(plan_memory(files.spec(), options));
   auto weights = std::make_unique<PackedWeights>(
       TRY(pack_weights(files, kernels->matmul, options.threads, options.on_load)));
   std::unique_ptr<Body> body = TRY(Body::create(
       *weights, *kernels,
-      {.kv = layout, .row_count_max = options.row_count_max, .worker_count = options.threads}));
-  KvStore kv = TRY(KvStore::create({.layout = layout,
+      {.kv = memory.kv, .row_count_max = options.row_count_max, .worker_count = options.threads}));
+  KvStore kv = TRY(KvStore::create({.layout = memory.kv,
                                     .mode = options.kv_mode,
-                                    .page_count = page_count,
+                                    .page_count = memory.page_count,
                                     .sequence_count = options.sequence_count}));
   EmbedStore embeds =
       TRY(EmbedStore::create(options.embed_slot_count, files.spec().embedding_width));
+  StateStore states = TRY(StateStore::create(memory.states, memory.state_count));
   BackendCapabilities capabilities;
   capabilities.name = kernels->name;
   capabilities.numerics_id = std::string(kernels->numerics_id) + "/" + kBodyRevision;
   if (has_experts(files.spec())) capabilities.numerics_id += kExpertsRevision;
+  if (has_states(files.spec())) capabilities.numerics_id += kRecurrentRevision;
   capabilities.batch_invariant = true;
   capabilities.page_size = options.page_size;
-  capabilities.page_count = page_count;
+  capabilities.page_count = memory.page_count;
   capabilities.page_bytes = kv.page_bytes();
   capabilities.sequence_count = options.sequence_count;
   capabilities.embed_slot_count = options.embed_slot_count;
+  capabilities.state_count = memory.state_count;
+  capabilities.state_bytes = memory.states.bytes();
   capabilities.row_count_max = options.row_count_max;
   capabilities.inflight_max = options.inflight_max;
   capabilities.kv_format = options.kv_format;
   capabilities.kv_mode = options.kv_mode;
   capabilities.adapters = true;
+  DeviceStores stores{std::move(kv), std::move(embeds), std::move(states)};
   return std::unique_ptr<Backend>(
-      std::make_unique<CpuBackend>(*kernels, std::move(weights), std::move(body), std::move(kv),
-                                   std::move(embeds), std::move(capabilities), options, sink));
+      std::make_unique<CpuBackend>(*kernels, std::move(weights), std::move(body), std::move(stores),
+                                   std::move(capabilities), options, sink));
 }
 
 }  // namespace quire::inference
