@@ -210,6 +210,58 @@ void attention(Bench& bench, const AttentionCase& c) {
                static_cast<double>(page_bytes) * page_count);
 }
 
+// The delta rule of layers with 16 value heads of 128. One row changes a state in place. Several
+// rows leave it elsewhere. Counts seven operations for each number of a state and row.
+void delta_rule(Bench& bench, std::uint32_t row_count, std::uint32_t layer_count) {
+  const std::string name = "delta_rule " + std::to_string(row_count) + " rows, " +
+                           std::to_string(layer_count) + " states of 1 MiB";
+  if (!bench.wanted(name)) return;
+  constexpr std::uint32_t kHeads = 16, kDim = 128, kBlocks = kDim / kDeltaColumns;
+  constexpr std::size_t kTileBytes = std::size_t{kDim} * kDeltaColumns * sizeof(float);
+  constexpr std::size_t kStateBytes = kHeads * kBlocks * kTileBytes;
+  const Pool states(2 * layer_count * kStateBytes);
+  std::memset(states.data(), 0, states.byte_count());
+  // [head][row][kDim]: queries, keys, values.
+  std::vector<float> heads = random_floats(std::size_t{3} * kHeads * row_count * kDim);
+  for (float& each : heads) each *= 0.1f;
+  const std::vector<float> gates(std::size_t{2} * kHeads, 0.5f);
+  std::vector<float> out(std::size_t{row_count} * kHeads * kDim);
+  const auto run = [&](std::uint32_t layer, std::uint32_t head, std::uint32_t block) {
+    std::byte* from = states.data() + layer * kStateBytes;
+    const StateTarget target{row_count, row_count == 1 ? from : from + layer_count * kStateBytes};
+    const auto at = [&](std::uint32_t part) {
+      return heads.data() + (std::size_t{part} * kHeads + head) * row_count * kDim;
+    };
+    bench.table.recurrent.delta_rule({.from = from,
+                                      .targets = &target,
+                                      .target_count = 1,
+                                      .tile_offset = (head * kBlocks + block) * kTileBytes,
+                                      .key_dim = kDim,
+                                      .column_count = kDeltaColumns,
+                                      .row_count = row_count,
+                                      .query = at(0),
+                                      .key = at(1),
+                                      .key_stride = kDim,
+                                      .value = at(2) + block * kDeltaColumns,
+                                      .value_stride = kDim,
+                                      .decay = gates.data() + head,
+                                      .beta = gates.data() + kHeads + head,
+                                      .gate_stride = 0,
+                                      .out = out.data() + head * kDim + block * kDeltaColumns,
+                                      .out_stride = kHeads * kDim});
+  };
+  const auto step = static_cast<std::uint32_t>(bench.options.thread_count);
+  const Timing timing = measure(bench.options.thread_count, bench.options.rounds, [&](int thread) {
+    for (std::uint32_t layer = 0; layer < layer_count; ++layer) {
+      for (auto i = static_cast<std::uint32_t>(thread); i < kHeads * kBlocks; i += step) {
+        run(layer, i / kBlocks, i % kBlocks);
+      }
+    }
+  });
+  const auto bytes = static_cast<double>(layer_count * kStateBytes);
+  bench.report(name, timing, 7.0 * bytes / sizeof(float) * row_count, bytes);
+}
+
 // One call of `work` over `count` floats, 1 thread.
 template <typename Work>
 void elementwise(Bench& bench, const std::string& name, std::size_t count, const Work& work) {
@@ -274,6 +326,9 @@ void all(Bench& bench) {
   attention(bench, {"F16 512 rows of 512, 3 of 64", 512, 512, 64, 3, 3, 4, KvFormat::F16});
   attention(bench, {"F16 512 rows of 4096, 3 of 64", 512, 4096, 64, 3, 3, 1, KvFormat::F16});
   attention(bench, {"F16 512 rows of 4096, 4 of 128", 512, 4096, 128, 4, 2, 1, KvFormat::F16});
+  delta_rule(bench, 1, 18);
+  delta_rule(bench, 1, 1);
+  delta_rule(bench, 512, 1);
   all_elementwise(bench);
 }
 
