@@ -45,6 +45,7 @@ struct Content {
   std::vector<Drop> drops{};  // By rising `written`.
   std::vector<Slot> given{};  // Of the first tokens, if they were not computed here but handed in.
   std::vector<Switch> switches{};  // Of adapters, by rising `first`.
+  bool has_states = false;         // The model's layers have some.
 
   std::uint32_t length() const { return static_cast<std::uint32_t>(tokens.size()); }
 
@@ -132,6 +133,7 @@ inline std::vector<const Slot*> seen_at(const Content& content, const std::vecto
 inline std::vector<Slot> slots_of(const Content& content) {
   std::vector<Slot> slots = content.given;
   slots.resize(content.length());
+  std::uint64_t state = mix(kDeviceSeed);
   for (auto at = static_cast<std::uint32_t>(content.given.size()); at < slots.size(); ++at) {
     slots[at] = {.is_written = true,
                  .position = at,
@@ -139,6 +141,7 @@ inline std::vector<Slot> slots_of(const Content& content) {
                  .set = content.set_of(at)};
     slots[at].context =
         attend(slots[at].input, at, seen_at(content, slots, at, at + 1), Layer::Inputs);
+    if (content.has_states) slots[at].context = state = mix(state, slots[at].context);
   }
   return slots;
 }
@@ -147,8 +150,10 @@ inline std::vector<Slot> slots_of(const Content& content) {
 inline std::uint64_t output_after(const Content& content) {
   const std::uint32_t length = content.length();
   const std::vector<Slot> slots = slots_of(content);
-  return attend(input_of_token(content.tokens.back(), content.set_of(length - 1)), length - 1,
-                seen_at(content, slots, length, length), Layer::Contexts);
+  const std::uint64_t output =
+      attend(input_of_token(content.tokens.back(), content.set_of(length - 1)), length - 1,
+             seen_at(content, slots, length, length), Layer::Contexts);
+  return content.has_states ? mix(slots.back().context, output) : output;
 }
 
 // A place in the table of a low-level forward pass.

@@ -62,6 +62,14 @@ Knobs Knobs::of_seed(std::uint64_t seed) {
   return knobs;
 }
 
+Knobs Knobs::with_states(std::uint64_t seed) {
+  constexpr std::uint32_t kStates[] = {2, 2, 3, 4, 7, 16, 64};
+  Knobs knobs = of_seed(seed);
+  knobs.has_pages_by_hand = false;
+  knobs.state_count = kStates[seed / 2 % std::size(kStates)];
+  return knobs;
+}
+
 PageProgram::PageProgram(const Knobs& knobs, std::uint64_t seed) : knobs_(knobs), random_(seed) {
   make_adapters();
   new_machine();
@@ -77,6 +85,7 @@ Harness::Options PageProgram::options() {
   options.device.page_count = knobs_.page_count;
   options.device.row_count_max = knobs_.row_count_max;
   options.device.sequence_count = knobs_.sequence_count;
+  options.device.state_count = knobs_.state_count;
   options.device.fail_pass = failing(knobs_.failure_percent, "a pass that failed");
   add_tiers(options);
   options.files = &files_;
@@ -147,7 +156,8 @@ PageProgram::Guest& PageProgram::some_guest() {
 
 PageProgram::Chain& PageProgram::some_chain(Guest& guest) {
   if (guest.chains.empty() || (guest.chains.size() < 4 && below(6) == 0)) {
-    guest.chains.push_back({.id = machine_->context(guest.id, guest.queue), .content = {}});
+    guest.chains.push_back({.id = machine_->context(guest.id, guest.queue),
+                            .content = {.has_states = knobs_.state_count > 0}});
   }
   return some(guest.chains);
 }

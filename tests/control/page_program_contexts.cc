@@ -123,6 +123,7 @@ void PageProgram::drop_range(Guest& guest) {
   const std::uint32_t begin = below(written + 1);
   const std::uint32_t end = begin + below(2 * knobs_.page_size + 2);
   const FutureId future = machine_->send(guest.id, ContextDropRange{chain.id, begin, end});
+  if (knobs_.state_count > 0) return expect_refusal(guest, future, ErrorCode::NotSupported);
   if (was_lost(guest, future, end <= written)) return;
   if (end > written) return expect_refusal(guest, future, ErrorCode::OutOfRange);
   if (end > begin) chain.content.drops.push_back({.written = written, .begin = begin, .end = end});

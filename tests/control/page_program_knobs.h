@@ -24,9 +24,11 @@ struct Knobs {
   TierChoice tier_choice = TierChoice::Restore;
   std::uint32_t transfer_failure_percent = 0;  // Of pages on their way to and from them.
   bool has_pages_by_hand = true;  // They stay in the pool, and leave little of a small one.
+  std::uint32_t state_count = 0;  // Slots for states; 0: the model has none.
   int step_count = 200;
 
   static Knobs of_seed(std::uint64_t seed);
+  static Knobs with_states(std::uint64_t seed);  // Those of the seed, on a model with states.
   bool has_tiers() const { return host_page_count + disk_page_count > 0; }
 };
 

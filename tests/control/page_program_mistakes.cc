@@ -53,9 +53,11 @@ void PageProgram::reserve_beyond_pool(Guest&) {
 }
 
 void PageProgram::drop_beyond_end(Guest&) {
+  const bool has_states = knobs_.state_count > 0;
+  const ErrorCode code = has_states ? ErrorCode::NotSupported : ErrorCode::OutOfRange;
   mistake({}, [&](const Guest& guest, ObjectId context) {
-    refused(guest, ContextDropRange{context, 0, 1}, ErrorCode::OutOfRange);
-    refused(guest, ContextDropRange{context, 2, 1}, ErrorCode::OutOfRange);
+    refused(guest, ContextDropRange{context, 0, 1}, code);
+    refused(guest, ContextDropRange{context, 2, 1}, code);
   });
 }
 
@@ -117,7 +119,7 @@ void PageProgram::pages_beyond_quota(Guest&) {
 
 // A page that was made by hand is copied.
 void PageProgram::from_pages_beyond_quota(Guest&) {
-  if (is_fallible()) return;
+  if (is_fallible() || knobs_.state_count > 0) return;
   mistake({.page_count_max = 1}, [&](const Guest& guest, ObjectId) {
     const ObjectId page = machine_->pages(guest.id, guest.queue, 1)[0];
     const ObjectId embed = machine_->embeds(guest.id, guest.queue, 1)[0];

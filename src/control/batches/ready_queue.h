@@ -40,6 +40,7 @@ inline std::uint32_t row_count_of(const Operation& operation, std::uint32_t page
     const std::size_t drafts = operation.read != nullptr ? operation.read->drafts.size() : 0;
     return context->tokens().queued_count() +
            static_cast<std::uint32_t>(operation.requeries.size() + drafts) +
+           context->parts().replay_count() +
            (may_have_lost_all ? context->chain().page_count() * page_size : 0);
   }
   return static_cast<std::uint32_t>(operation.input_embeds.size()) - operation.done_count;

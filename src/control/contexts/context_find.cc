@@ -100,6 +100,7 @@ FindResult Context::find_queued(std::uint32_t quota, std::uint32_t page_count_ma
   const PageCache& cache = parts_.cache();
   FindResult result;
   if (!has_page_to_find()) return result;
+  const std::uint32_t to_compute = tokens().queued_count() + parts_.replay_count();
   FoundGroup group;
   std::uint32_t looked = 0;
   // Groups grow, so that a search that finds nothing hashes little.
@@ -123,7 +124,11 @@ FindResult Context::find_queued(std::uint32_t quota, std::uint32_t page_count_ma
     if (result.end != FindEnd::Slice) break;
     result.end = FindEnd::NoMore;
   }
-  use_.found_token_count += result.token_count;
+  if (result.token_count > 0) {
+    const std::uint32_t left = tokens().queued_count() + parts_.replay_count();
+    result.reused_count = std::min(to_compute - std::min(to_compute, left), result.token_count);
+  }
+  use_.found_token_count += result.reused_count;
   return result;
 }
 

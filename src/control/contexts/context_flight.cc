@@ -167,11 +167,13 @@ void ContextParts::end_flight(bool is_written, std::uint32_t rejected_count) {
   tokens_.end_flight(is_written, rejected_count);
   if (rejected_count > 0) forget_adapters();
   if (!is_written) {
+    if (states_ != nullptr) states_->end_flight(stated_chain(), false, seq_len());
     if (!is_planted(Fault::ClaimKeptAfterFailure)) working_.lapse_claims(cache());
     return;
   }
   commit_full();
   working_.lapse_claims(cache());
+  if (states_ != nullptr) states_->end_flight(stated_chain(), true, seq_len());
 }
 
 void Context::begin_flight(std::uint32_t count, std::span<const TokenId> drafts) {

@@ -10,6 +10,33 @@ namespace quire::control {
 
 using inference::TokenId;
 
+void ContextParts::bind(const ContextOwner& owner) {
+  owner_ = owner;
+  if (owner.resources->states) states_ = std::make_unique<ContextStates>();
+}
+
+StatedChain ContextParts::stated_chain() const {
+  return {.states = *owner_.resources->states,
+          .cache = cache(),
+          .chain = chain_,
+          .tenant = owner_.tenant};
+}
+
+std::uint32_t ContextParts::written_count() const {
+  return chain_.page_count() * page_size() + tokens_.written_count();
+}
+
+std::uint32_t ContextParts::replay_count() const {
+  if (states_ == nullptr) return 0;
+  const std::uint32_t written = written_count();
+  return written - states_->nearest(stated_chain(), written).length;
+}
+
+// Tokens may have gone from the end.
+void ContextParts::cut_states() {
+  if (states_ != nullptr) states_->cut(*owner_.resources->states, seq_len());
+}
+
 std::uint32_t ContextParts::seq_len() const {
   return chain_.page_count() * page_size() + tokens_.written_count() + tokens_.lost_count();
 }
@@ -84,6 +111,7 @@ void ContextParts::commit_full() {
 std::uint32_t ContextParts::take_back(std::uint32_t count) {
   const std::uint32_t rest = tokens_.truncate(count);
   forget_adapters();
+  cut_states();
   return rest;
 }
 
@@ -91,11 +119,13 @@ void ContextParts::cut_queue(std::uint64_t count, std::uint64_t overflow_count,
                              std::uint32_t lost_count_max) {
   tokens_.cut_queue(count, overflow_count, lost_count_max);
   forget_adapters();
+  cut_states();
 }
 
 void ContextParts::clear_queue() {
   tokens_.clear_queue();
   forget_adapters();
+  cut_states();
 }
 
 void ContextParts::cut_written(std::uint32_t count) {
@@ -108,6 +138,7 @@ void ContextParts::cut_written(std::uint32_t count) {
   // Slots that were dropped and will be written anew can be seen again.
   table_.cut(length / page_size());
   if (count == 0) working_.set_unnamed_start(false);
+  cut_states();
 }
 
 void ContextParts::cut_committed(std::uint32_t length) {
@@ -141,6 +172,7 @@ void ContextParts::cut_committed(std::uint32_t length) {
   forget_adapters();
   view_.rewind(length, kept * page_size, mask);
   table_.cut(kept);
+  cut_states();
 }
 
 void ContextParts::drop_slots(const SlotSet& slots) {
@@ -204,7 +236,8 @@ void ContextParts::return_all(const SwappedContext& swapped, std::span<const Pag
   tokens_.regain(swapped.written_count);
 }
 
-void ContextParts::fork_name_from(const ContextParts& parent) {
+void ContextParts::fork_name_from(ContextParts& parent) {
+  if (states_ != nullptr) states_->fork_from(*owner_.resources->states, *parent.states_);
   view_ = parent.view_;
   adapters_ = parent.adapters_;
   working_.set_unnamed_start(parent.working_.has_unnamed_start());
@@ -226,6 +259,7 @@ void ContextParts::give_back_pages(bool is_suspended) {
 }
 
 void ContextParts::close() {
+  if (states_ != nullptr) states_->leave(*owner_.resources->states);
   chain_.close(cache());
   tokens_.clear();
   view_ = {};

@@ -10,11 +10,13 @@
 // Invariants X1 to X9 of context.h, which Context::verify() checks. The requirements that a
 // function names are the caller's to check.
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "control/contexts/chosen_adapters.h"
+#include "control/contexts/context_states.h"
 #include "control/contexts/context_values.h"
 #include "control/contexts/device_table.h"
 #include "control/contexts/model_resources.h"
@@ -27,7 +29,7 @@ namespace quire::control {
 
 class ContextParts {
  public:
-  void bind(const ContextOwner& owner) { owner_ = owner; }
+  void bind(const ContextOwner& owner);
   const ContextOwner& owner() const { return owner_; }
   ModelResources& resources() const { return *owner_.resources; }
   PageCache& cache() const { return owner_.resources->cache; }
@@ -41,7 +43,15 @@ class ContextParts {
   const SlotView& view() const { return view_; }
   const ContextAdapters& adapters() const { return adapters_; }
   const ContextWishes& wishes() const { return wishes_; }
+  // Null: the model has no states.
+  const ContextStates* states() const { return states_.get(); }
+  ContextStates* states() { return states_.get(); }
+  StatedChain stated_chain() const;  // Requires: states().
   std::uint32_t seq_len() const;
+  std::uint32_t written_count() const;  // Of all tokens whose keys and values are here.
+  // The tokens, the last ones written, that are computed again before the next one: no state stands
+  // behind them.
+  std::uint32_t replay_count() const;
   std::uint64_t held_token_count() const;
   // The entries that the table has for the pages and for the slots that were never written.
   std::uint32_t table_entry_count() const;
@@ -87,6 +97,9 @@ class ContextParts {
   // fill are claimed.
   void begin_flight(std::uint32_t count, std::span<const inference::TokenId> drafts);
   void end_flight(bool is_written, std::uint32_t rejected_count);
+  void end_operation() {
+    if (states_ != nullptr) states_->end_operation(*owner_.resources->states);
+  }
   void begin_sequence(inference::SequenceId sequence) { table_.begin(sequence); }
   void end_sequence() { table_.end(); }
   // Appends what the device does not know of the table yet. Requires: there is a sequence.
@@ -102,7 +115,7 @@ class ContextParts {
   void return_all(const SwappedContext& swapped, std::span<const PageId> tail);
 
   // Becomes what `parent` is, by name; and shares its pages. Requires: bound, and empty.
-  void fork_name_from(const ContextParts& parent);
+  void fork_name_from(ContextParts& parent);
   void fork_pages_from(const ContextParts& parent);
   // Gives the pages back, if it has any; and the name, with all else.
   void give_back_pages(bool is_suspended);
@@ -114,6 +127,7 @@ class ContextParts {
 
   void note_appended();    // The next token is of the adapters in force.
   void forget_adapters();  // Of tokens that it no longer has.
+  void cut_states();       // Likewise.
   void claim_pages(std::uint32_t end);
 
   TailTokens tokens_;
@@ -124,6 +138,7 @@ class ContextParts {
   SlotView view_;
   ContextAdapters adapters_;
   ContextWishes wishes_;
+  std::unique_ptr<ContextStates> states_;
 };
 
 }  // namespace quire::control

@@ -46,4 +46,11 @@ void copy_last_tokens(const Context& context, std::uint32_t count, std::vector<T
   }
 }
 
+std::vector<TokenId> tokens_from(const Context& context, std::uint32_t first, std::uint32_t count) {
+  std::vector<TokenId> tokens;
+  copy_last_tokens(context, static_cast<std::uint32_t>(context.held_token_count()) - first, tokens);
+  tokens.resize(count);
+  return tokens;
+}
+
 }  // namespace quire::control

@@ -15,4 +15,8 @@ inference::TokenId token_at(const Context& context, std::uint32_t position);
 void copy_last_tokens(const Context& context, std::uint32_t count,
                       std::vector<inference::TokenId>& out);
 
+// The tokens [first, first + count), all of which it has. O(tokens from `first` on).
+std::vector<inference::TokenId> tokens_from(const Context& context, std::uint32_t first,
+                                            std::uint32_t count);
+
 }  // namespace quire::control

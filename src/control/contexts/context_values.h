@@ -35,7 +35,8 @@ struct ContextOwner {
 
 enum class FindEnd : std::uint8_t { NoMore, Claimed, Slice, Quota };
 struct FindResult {
-  std::uint32_t token_count = 0;  // Queued tokens that were found.
+  std::uint32_t token_count = 0;   // Queued tokens whose pages were found.
+  std::uint32_t reused_count = 0;  // So many tokens less are computed than without.
   FindEnd end = FindEnd::NoMore;
 };
 

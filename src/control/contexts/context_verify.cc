@@ -71,6 +71,9 @@ void Context::verify() const {
   chain().verify_path(parts_.cache());
   tokens().verify();
   verify_away(*this);
+  if (const ContextStates* states = parts_.states()) {
+    states->verify(*parts_.resources().states, seq_len(), is_in_flight_);
+  }
   if (is_suspended_) return verify_suspended(*this);
   chain().verify_holds(parts_.cache(), view().dropped());
   verify_tail(*this);

@@ -137,7 +137,10 @@ ModelResources::ModelResources(const inference::Backend& backend, const PageCach
       device(backend.capabilities()),
       cache(options),
       tiers(cache, tiers_of(backend, tier_options)),
+      states(device.state_count == 0 ? nullptr : std::make_unique<StateCache>(device.state_count)),
       embed_slots(device.embed_slot_count),
-      sequences(device.sequence_count, device.kv_mode != inference::KvMode::Basic) {}
+      sequences(device.sequence_count, device.kv_mode != inference::KvMode::Basic) {
+  cache.set_lost_page_sink(states.get());
+}
 
 }  // namespace quire::control

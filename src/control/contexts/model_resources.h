@@ -4,6 +4,7 @@
 // Thread   engine thread only.
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/server_limits.h"
@@ -11,6 +12,7 @@
 #include "control/api/tenant_shares.h"
 #include "control/contexts/slot_pool.h"
 #include "control/pages/page_cache.h"
+#include "control/states/state_cache.h"
 #include "control/tiers/page_tiers.h"
 #include "inference/api/backend.h"
 
@@ -82,6 +84,7 @@ struct ModelResources {
   const inference::BackendCapabilities& device;
   PageCache cache;
   PageTiers tiers;
+  const std::unique_ptr<StateCache> states;              // Null: no layer of the model has a state.
   TenantShares swapped_tails{kSwappedTailPageCountMax};  // Pages of tails, with their contexts.
   SlotPool<inference::EmbedSlot> embed_slots;
   SequencePool sequences;
@@ -89,10 +92,12 @@ struct ModelResources {
   bool is_basic() const { return device.kv_mode == inference::KvMode::Basic; }
   void open_batch(BatchId batch) {
     cache.open_batch(batch);
+    if (states) states->open_batch(batch);
     embed_slots.open_batch(batch);
   }
   void complete_batch(BatchId batch) {
     cache.complete_batch(batch);
+    if (states) states->complete_batch(batch);
     embed_slots.complete_batch(batch);
   }
 };

@@ -166,7 +166,9 @@ void Controller::set_tenant(TenantId tenant, const TenantOptions& options) {
   named.is_named = true;
   for (const auto& replica : replicas_) {
     replica->shares.set_weight(tenant, options.weight);
-    replica->resources.cache.set_weight(tenant, options.weight);
+    ModelResources& resources = replica->resources;
+    resources.cache.set_weight(tenant, options.weight);
+    if (resources.states) resources.states->set_weight(tenant, options.weight);
   }
 }
 

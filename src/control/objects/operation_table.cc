@@ -101,6 +101,7 @@ void OperationTable::finish(Operation& operation, Result<AnswerBody> answer) {
 }
 
 void OperationTable::discard(Operation& operation) {
+  if (operation.context != nullptr) operation.context->parts().end_operation();
   release_successors(operation);
   unlink(operation);
   operations.destroy(&operation);

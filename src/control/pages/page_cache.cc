@@ -71,6 +71,7 @@ PageCache::Evicted PageCache::evict_one() {
     pool_.evict(page);
   }
   if (evictions_) remember_eviction(node);
+  if (lost_page_sink_ != nullptr) lost_page_sink_->page_gone(node);
   if (!is_planted(Fault::IndexEntryLeftBehind)) trie_.remove_page(node);
   ++evicted_count_;
   return leaves ? Evicted::Leaves : Evicted::Free;

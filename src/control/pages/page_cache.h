@@ -86,6 +86,13 @@ class EvictionSink {
   virtual bool takes(NodeId node, bool is_done) = 0;
 };
 
+// Hears of each node that loses its bytes.
+class LostPageSink {
+ public:
+  virtual ~LostPageSink() = default;
+  virtual void page_gone(NodeId node) = 0;
+};
+
 class PageCache {
  public:
   explicit PageCache(const PageCacheOptions& options);
@@ -115,6 +122,7 @@ class PageCache {
   // built is done, because the sink took some of them.
   bool make_room(std::uint32_t count);
   void set_eviction_sink(EvictionSink* sink) { eviction_sink_ = sink; }
+  void set_lost_page_sink(LostPageSink* sink) { lost_page_sink_ = sink; }
   // Appends `count` working pages to `pages`; all or nothing.
   bool take(std::uint32_t count, std::vector<PageId>& pages);
 
@@ -228,6 +236,7 @@ class PageCache {
   // A word is a time and a hint; none: misses are not explained.
   std::optional<GhostTable> evictions_;
   EvictionSink* eviction_sink_ = nullptr;
+  LostPageSink* lost_page_sink_ = nullptr;
   std::uint64_t now_ns_ = 0;
   std::map<Digest, NodeId> root_by_domain_;
   struct Root {

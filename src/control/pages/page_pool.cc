@@ -92,6 +92,15 @@ void PagePool::revive(PageId page) {
   held_count_max_ = std::max(held_count_max_, held_count());
 }
 
+void PagePool::lay_back(PageId page) {
+  Entry& held = at(page);
+  QUIRE_CHECK(held.state == PageState::Committed && held.hold_count == 1, "P1");
+  held.hold_count = 0;
+  held.state = PageState::Cold;
+  ++cold_count_;
+  if (held.fence > completed_) ++cold_fenced_count_;  // It is listed since it was released.
+}
+
 void PagePool::leave_cold(Entry& entry) {
   --cold_count_;
   if (entry.fence > completed_) --cold_fenced_count_;

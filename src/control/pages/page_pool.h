@@ -53,6 +53,8 @@ class PagePool {
   void reopen(PageId page);   // Sealed with one holder -> Working.
   void commit(PageId page);   // Working with one holder -> Committed.
   void revive(PageId page);   // Cold -> Committed, held once.
+  // Committed, held once, not used since revive() -> Cold; no further batch touches it.
+  void lay_back(PageId page);
   void evict(PageId page);    // Cold, and no batch touches it -> Free.
   void discard(PageId page);  // Cold -> Free or Fenced: no look-up can find it any more.
   // Cold -> Fenced: the batch being built still reads it. Requires: a batch is open.

@@ -12,7 +12,6 @@
 // Owns     the operations that wait for pages.
 // Thread   engine thread only.
 // Errors   NoFreePage, which the caller answers.
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "control/batches/build_turn.h"
 #include "control/objects/operation_table.h"
 #include "control/objects/replica.h"
+#include "control/pages/importance.h"
 #include "control/transfers/tier_transfers.h"
 
 namespace quire::control {
@@ -48,16 +48,6 @@ struct PageRoomOptions {
   WhenFull when_full = WhenFull::Suspend;
 };
 
-// Smaller is more important: the higher priority, then the older instance, then what was issued
-// first. One order decides both which operation is served first and which contexts are suspended
-// for it; with two orders, two operations could take turns forever.
-struct Importance {
-  int below_high;  // Priorities between it and the highest.
-  std::uint64_t instance_order;
-  std::uint64_t age;
-  auto operator<=>(const Importance&) const = default;
-};
-inline constexpr Importance kNobody{.below_high = 255, .instance_order = 0, .age = 0};
 Importance importance_of(const Operation& operation);
 
 class PageRoom {

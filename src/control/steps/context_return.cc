@@ -76,7 +76,7 @@ std::optional<Attempt> ContextReturn::find_lost(Operation& operation, BatchDraft
   };
   if (lost_pages() == 0) return std::nullopt;
   const FindResult found = context.find_queued(tools_.quota.of(*operation.instance), lost_pages());
-  replica().counts.found_token_count += found.token_count;
+  replica().counts.found_token_count += found.reused_count;
   if (found.end == FindEnd::Claimed) return Attempt::Later;
   if (found.end == FindEnd::Quota)
     return steps_.fail(operation, tools_.quota.beyond(*operation.instance, 1));

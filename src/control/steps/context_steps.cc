@@ -17,6 +17,10 @@ namespace quire::control {
 
 namespace {
 
+// An operation that computes so many tokens or more has a text of its own, and the state after it is
+// worth keeping.
+constexpr std::uint32_t kTurnTokens = 16;
+
 Error too_many_outputs(std::uint32_t wanted, std::uint32_t queued) {
   return Error(ErrorCode::OutOfRange, "outputs of the last " + std::to_string(wanted) +
                                           " tokens wanted, " + std::to_string(queued) +
@@ -24,7 +28,7 @@ Error too_many_outputs(std::uint32_t wanted, std::uint32_t queued) {
 }
 
 // The outputs of found tokens come first, then those of computed ones.
-OutputRange outputs_of(const Operation& operation, std::uint32_t requery_count,
+OutputRange outputs_of(const Operation& operation, std::uint32_t answered_count,
                        std::uint32_t chunk) {
   if (operation.output_embeds.empty()) return {};
   const auto wanted = static_cast<std::uint32_t>(operation.output_embeds.size());
@@ -33,9 +37,19 @@ OutputRange outputs_of(const Operation& operation, std::uint32_t requery_count,
   const std::uint32_t begin = std::max(operation.done_count, output_first);
   const std::uint32_t end = operation.done_count + chunk;
   const std::uint32_t computed = queued == 0 || end <= begin ? 0 : end - begin;
-  const std::uint32_t first = requery_count > 0 ? operation.requeries.front().output
-                                                : begin - output_first + (wanted - queued);
-  return {.first = first, .count = requery_count + computed};
+  const std::uint32_t first = answered_count > 0 ? operation.requeries.front().output
+                                                 : begin - output_first + (wanted - queued);
+  return {.first = first, .count = answered_count + computed};
+}
+
+// The state after pages that have no name could not be computed again.
+Result<void> check_states(const Context& context) {
+  if (context.parts().states() == nullptr || context.is_plain()) return {};
+  return Error(ErrorCode::NotSupported,
+               "the context has pages of copies or of a program's own vectors, and the recurrent "
+               "layers of model " +
+                   context.owner().resources->model.name +
+                   " have no state after those; append their tokens to a new context");
 }
 
 // Whether the cut leaves all written tokens as they are, wherever they lie.
@@ -129,6 +143,7 @@ std::optional<Attempt> ContextSteps::bring_back(Operation& operation, BatchDraft
 Result<void> ContextSteps::start(Operation& operation) {
   Context& context = *operation.context;
   TRY(check_fits(context));
+  TRY(check_states(context));
   const std::uint32_t queued = context.tokens().queued_count();
   const std::uint32_t wanted = output_count_of(operation);
   operation.total_count = queued;
@@ -216,17 +231,42 @@ ContextSteps::LookAhead ContextSteps::look_ahead(Operation& operation,
   return LookAhead::Done;
 }
 
+ContextSteps::Again ContextSteps::again_of(const Operation& operation) const {
+  const ContextParts& parts = operation.context->parts();
+  const auto wanted = static_cast<std::uint32_t>(operation.requeries.size());
+  if (parts.states() == nullptr) return {.row_count = wanted};
+  const std::uint32_t written = parts.written_count();
+  const StatedChain chain = parts.stated_chain();
+  const StandingState last = parts.states()->nearest(chain, written);
+  if (wanted == 0) return {.row_count = written - last.length, .from = last};
+  const std::uint32_t first = operation.requeries.front().position;
+  if (last.length == written && first + 1 == written && parts.tokens().queued_count() == 0) {
+    return {.row_count = 1, .from = last, .is_of_state = true};
+  }
+  const StandingState from = parts.states()->nearest(chain, std::min(first, written));
+  return {.row_count = written - from.length, .from = from};
+}
+
+// The wanted outputs that the first `requery_count` rows give.
+std::uint32_t ContextSteps::answered_count(const Operation& operation, const Again& again,
+                                           std::uint32_t requery_count) {
+  if (operation.context->parts().states() == nullptr || again.is_of_state) return requery_count;
+  const std::uint32_t end = again.from.length + requery_count;
+  const auto is_before = [&](const Operation::Requery& each) { return each.position < end; };
+  return static_cast<std::uint32_t>(std::ranges::count_if(operation.requeries, is_before));
+}
+
 // The chunk of the operation that comes into this batch, under so many rows.
-ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t remaining,
-                                           std::uint32_t row_limit, bool restores,
-                                           const BatchDraft& draft) {
+ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, const Again& again,
+                                           std::uint32_t remaining, std::uint32_t row_limit,
+                                           bool restores, const BatchDraft& draft) {
   const std::uint32_t page_size = this->page_size();
   const std::uint32_t written = operation.context->tokens().written_count();
   Chunk chunk;
-  chunk.requery_count = std::min(row_limit, static_cast<std::uint32_t>(operation.requeries.size()));
+  chunk.requery_count = std::min(row_limit, again.row_count);
   chunk.queued_count = std::min(remaining, row_limit - chunk.requery_count);
-  chunk.is_last = !restores && chunk.queued_count == remaining &&
-                  chunk.requery_count == operation.requeries.size();
+  chunk.is_last =
+      !restores && chunk.queued_count == remaining && chunk.requery_count == again.row_count;
   chunk.draft_count =
       restores ? 0 : draws_.choose_drafts(operation, remaining, draft.guess_share());
   if (chunk.draft_count > 0) {
@@ -235,8 +275,13 @@ ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t r
                                chunk.queued_count + chunk.draft_count;
     if (!chunk.is_last || rows > draft.device_row_limit()) {
       chunk.is_last = false;
-      chunk.draft_count = chunk.requery_count = 0;
-      chunk.queued_count = std::min(chunk.queued_count, remaining - std::min(remaining, 1u));
+      chunk.draft_count = 0;
+      // The last row is wanted with the drafts: a queued one, or else one that runs once more.
+      if (remaining == 0) {
+        chunk.requery_count = std::min(chunk.requery_count, again.row_count - 1);
+      } else {
+        chunk.queued_count = std::min(chunk.queued_count, remaining - 1);
+      }
     }
   }
   constexpr std::uint32_t kWholePageCountMin = 4;
@@ -245,6 +290,7 @@ ContextSteps::Chunk ContextSteps::chunk_of(Operation& operation, std::uint32_t r
     // earlier.
     chunk.queued_count = (written + chunk.queued_count) / page_size * page_size - written;
   }
+  chunk.answered_count = answered_count(operation, again, chunk.requery_count);
   return chunk;
 }
 
@@ -272,7 +318,8 @@ Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool 
   if (row_limit == 0) return Attempt::Later;
   const std::uint32_t remaining =
       restores ? context.tokens().lost_count() : context.tokens().queued_count();
-  const Chunk chunk = chunk_of(operation, remaining, row_limit, restores, draft);
+  const Again again = again_of(operation);
+  const Chunk chunk = chunk_of(operation, again, remaining, row_limit, restores, draft);
   if (chunk.requery_count + chunk.queued_count == 0) {  // No room for its drafts in this batch.
     if (tools_.turn.first_next.get() == nullptr)
       tools_.turn.first_next = Ref<Operation>(&operation);
@@ -288,11 +335,13 @@ Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool 
                static_cast<std::uint32_t>(operation.output_embeds.size()));
   if (!tools_.slots.has_ample(output_limit)) {
     const Result<bool> may = tools_.slots.may_take(
-        operation, outputs_of(operation, chunk.requery_count, chunk.queued_count));
+        operation, outputs_of(operation, chunk.answered_count, chunk.queued_count));
     if (!may.ok()) return fail(operation, may.error().copy());
     if (!may.value()) return Attempt::Later;
   }
+  if (!begin_states(operation, again, chunk)) return Attempt::Later;
   if (!resources().sequences.acquire(context, draft.id())) {
+    if (auto* states = context.parts().states()) states->cancel_flight(*resources().states);
     return draft.has_passes() ? Attempt::Later : fail(operation, no_page_table(resources().device));
   }
   operation.wanted_page_count = 0;
@@ -300,24 +349,37 @@ Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool 
     const bool has_taken = context.take_pages(taken, draft.batch().copies);
     QUIRE_CHECK(has_taken, "make_room() made too little");
   }
-  return fly(operation, chunk, draft);
+  return fly(operation, again, chunk, draft);
+}
+
+// Takes slots for the states of the chunk; false if there are none until a batch is done.
+bool ContextSteps::begin_states(const Operation& operation, const Again& again,
+                                const Chunk& chunk) {
+  ContextParts& parts = operation.context->parts();
+  if (parts.states() == nullptr) return true;
+  const std::uint32_t row_count = again.is_of_state ? 0 : chunk.row_count();
+  return parts.states()->begin_flight(parts.stated_chain(), {.from = again.from,
+                                                             .end = again.from.length + row_count,
+                                                             .importance = importance_of(operation),
+                                                             .is_last = chunk.is_last});
 }
 
 // Puts the rows of the operation, whose pages are there, into the batch.
-Attempt ContextSteps::fly(Operation& operation, const Chunk& chunk, BatchDraft& draft) {
+Attempt ContextSteps::fly(Operation& operation, const Again& again, const Chunk& chunk,
+                          BatchDraft& draft) {
   Context& context = *operation.context;
   const auto drafts = chunk.draft_count > 0
                           ? std::span<const inference::TokenId>(operation.read->drafts)
                           : std::span<const inference::TokenId>();
   context.begin_flight(chunk.queued_count, drafts);
   context.parts().sync_table(draft.batch().table_changes);
-  add_rows(operation, chunk, draft);
+  add_rows(operation, again, chunk, draft);
   operation.done_count += chunk.queued_count;
   if (replica().misses.is_on())
     replica().misses.count(context.use().miss, operation.age, chunk.queued_count);
-  if (chunk.requery_count > 0) {
+  if (chunk.answered_count > 0) {
     operation.requeries.erase(operation.requeries.begin(),
-                              operation.requeries.begin() + chunk.requery_count);
+                              operation.requeries.begin() + chunk.answered_count);
   }
   context.note_use(draft.id());
   draft.last_pass().is_last = chunk.is_last;
@@ -330,7 +392,40 @@ Attempt ContextSteps::fly(Operation& operation, const Chunk& chunk, BatchDraft& 
   return Attempt::Placed;
 }
 
-void ContextSteps::add_rows(Operation& operation, const Chunk& chunk, BatchDraft& draft) {
+template <typename AddLast>
+void ContextSteps::add_requeries(const Operation& operation, const Again& again, const Chunk& chunk,
+                                 BatchDraft& draft, const AddLast& add_last) const {
+  const Context& context = *operation.context;
+  const bool has_states = context.parts().states() != nullptr;
+  const auto add = [&](inference::TokenId token, std::uint32_t position) {
+    const ChosenAdaptersRef& set = context.adapters().of_slots.at(position);
+    draft.add_row({.token = token,
+                   .position = position,
+                   .adapters = draft.adapters_of(set),
+                   .is_of_state = again.is_of_state});
+  };
+  if (!has_states || again.is_of_state) {
+    for (std::uint32_t index = 0; index < chunk.requery_count; ++index) {
+      const Operation::Requery& each = operation.requeries[index];
+      add(each.token, each.position);
+      add_last(each.output);
+    }
+    return;
+  }
+  const std::vector<inference::TokenId> tokens =
+      tokens_from(context, again.from.length, chunk.requery_count);
+  std::uint32_t answered = 0;
+  for (std::uint32_t index = 0; index < chunk.requery_count; ++index) {
+    const std::uint32_t position = again.from.length + index;
+    add(tokens[index], position);
+    const bool is_wanted =
+        answered < chunk.answered_count && operation.requeries[answered].position == position;
+    if (is_wanted) add_last(operation.requeries[answered++].output);
+  }
+}
+
+void ContextSteps::add_rows(Operation& operation, const Again& again, const Chunk& chunk,
+                            BatchDraft& draft) {
   Context& context = *operation.context;
   const std::uint32_t page_size = this->page_size();
   const std::uint32_t row_first = draft.row_count();
@@ -343,13 +438,7 @@ void ContextSteps::add_rows(Operation& operation, const Chunk& chunk, BatchDraft
     }
     draft.want_output(*operation.output_embeds[output], draft.row_count() - 1);
   };
-  for (std::uint32_t index = 0; index < chunk.requery_count; ++index) {
-    const Operation::Requery& each = operation.requeries[index];
-    draft.add_row({.token = each.token,
-                   .position = each.position,
-                   .adapters = draft.adapters_of(context.adapters().of_slots.at(each.position))});
-    add_last(each.output);
-  }
+  add_requeries(operation, again, chunk, draft, add_last);
   const std::span<const inference::TokenId> tokens = context.tokens().unwritten();
   const std::uint32_t written = context.tokens().written_count();
   const std::uint32_t base = context.chain().page_count() * page_size;
@@ -375,12 +464,16 @@ void ContextSteps::add_rows(Operation& operation, const Chunk& chunk, BatchDraft
     if (output_count > 0 && queued_index >= output_first)
       add_last(queued_index - output_first + output_offset);
   }
-  draft.end_pass(operation,
-                 {.sequence = context.table().sequence(),
-                  .row_first = row_first,
-                  .row_count = chunk.row_count(),
-                  .visible_slot_end = base + written + chunk.queued_count + chunk.draft_count,
-                  .mask = std::nullopt});
+  inference::ForwardPass forward{
+      .sequence = context.table().sequence(),
+      .row_first = row_first,
+      .row_count = chunk.row_count(),
+      .visible_slot_end = base + written + chunk.queued_count + chunk.draft_count,
+      .mask = std::nullopt};
+  if (const ContextStates* states = context.parts().states()) {
+    states->describe(draft.batch(), forward);
+  }
+  draft.end_pass(operation, std::move(forward));
 }
 
 void ContextSteps::passed(const Flight&, PassRecord& pass, Result<void> outcome) {
@@ -398,8 +491,11 @@ void ContextSteps::passed(const Flight&, PassRecord& pass, Result<void> outcome)
     }
     return;
   }
-  if (operation == nullptr || !pass.is_last || is<ContextDraw>(*operation)) return;
-  finish_context(*operation);
+  if (operation == nullptr || !pass.is_last) return;
+  if (context.parts().states() != nullptr && operation->total_count >= kTurnTokens) {
+    context.parts().states()->end_turn(*resources().states);
+  }
+  if (!is<ContextDraw>(*operation)) finish_context(*operation);
 }
 
 }  // namespace quire::control

@@ -32,11 +32,19 @@ class ContextSteps final : public Steps, public PassOwner {
  private:
   // The part of an operation in one batch.
   struct Chunk {
-    std::uint32_t requery_count = 0;  // Rows that run once more without writing,
-    std::uint32_t queued_count = 0;   // then queued tokens,
-    std::uint32_t draft_count = 0;    // then drafts, with the last of those alone.
+    std::uint32_t requery_count = 0;   // Rows that run once more without writing,
+    std::uint32_t queued_count = 0;    // then queued tokens,
+    std::uint32_t draft_count = 0;     // then drafts, with the last of those alone.
+    std::uint32_t answered_count = 0;  // Of the requeries whose outputs are wanted.
     bool is_last = false;
     std::uint32_t row_count() const { return requery_count + queued_count + draft_count; }
+  };
+  // The rows that run once more before the queued ones. Of a model with states: all from the state
+  // on that the pass begins from.
+  struct Again {
+    std::uint32_t row_count = 0;
+    StandingState from{};
+    bool is_of_state = false;  // The one output that is wanted is the state's.
   };
 
   // All that was ever written is there again, and nothing else is computed.
@@ -44,12 +52,19 @@ class ContextSteps final : public Steps, public PassOwner {
   Result<void> start(Operation& operation);
   FindEnd find(Operation& operation, std::uint32_t& lookups_left);
   void note_miss(Operation& operation);
-  Chunk chunk_of(Operation& operation, std::uint32_t remaining, std::uint32_t row_limit,
-                 bool restores, const BatchDraft& draft);
+  Again again_of(const Operation& operation) const;
+  Chunk chunk_of(Operation& operation, const Again& again, std::uint32_t remaining,
+                 std::uint32_t row_limit, bool restores, const BatchDraft& draft);
+  static std::uint32_t answered_count(const Operation& operation, const Again& again,
+                                      std::uint32_t requery_count);
   std::optional<Attempt> want_pages_for(Operation& operation, std::uint32_t token_count);
   Attempt place(Operation& operation, std::uint32_t row_limit, bool restores, BatchDraft& draft);
-  Attempt fly(Operation& operation, const Chunk& chunk, BatchDraft& draft);
-  void add_rows(Operation& operation, const Chunk& chunk, BatchDraft& draft);
+  static bool begin_states(const Operation& operation, const Again& again, const Chunk& chunk);
+  Attempt fly(Operation& operation, const Again& again, const Chunk& chunk, BatchDraft& draft);
+  void add_rows(Operation& operation, const Again& again, const Chunk& chunk, BatchDraft& draft);
+  template <typename AddLast>
+  void add_requeries(const Operation& operation, const Again& again, const Chunk& chunk,
+                     BatchDraft& draft, const AddLast& add_last) const;
 
   ContextReturn back_;
   DrawSteps& draws_;

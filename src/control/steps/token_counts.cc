@@ -22,14 +22,14 @@ void count_asked(Replica& replica, Operation& operation, std::uint32_t own) {
 
 void count_found(Replica& replica, Operation& operation, const FindResult& found) {
   if (found.token_count == 0) return;
-  replica.counts.found_token_count += found.token_count;
+  replica.counts.found_token_count += found.reused_count;
   InstanceStatistics& statistics = operation.instance->statistics;
-  statistics.found_token_count += found.token_count;
-  const std::uint32_t of_prompt = std::min(found.token_count, operation.prompt_left_count);
+  statistics.found_token_count += found.reused_count;
+  const std::uint32_t of_prompt = std::min(found.reused_count, operation.prompt_left_count);
   operation.prompt_left_count -= of_prompt;
   replica.counts.found_prompt_token_count += of_prompt;
   statistics.found_prompt_token_count += of_prompt;
-  if (operation.has_waited) statistics.waited_token_count += found.token_count;
+  if (operation.has_waited) statistics.waited_token_count += found.reused_count;
   operation.context->note_miss(0);
 }
 

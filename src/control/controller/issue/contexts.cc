@@ -66,6 +66,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextDropRange& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
   TRY(check_is_paged(*context->replica(), "drop_range"));
+  TRY(check_has_no_states(*context->replica(), "drop_range"));
   return to.issue_alone(instance, command, *context);
 }
 

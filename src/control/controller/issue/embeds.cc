@@ -80,6 +80,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Forwa
                    std::to_string(forward.output_embeds.size()) + " outputs of " +
                        std::to_string(forward.input_embeds.size()) + " tokens");
     }
+    TRY(check_has_no_states(*model, "forward"));
     return check_is_paged(*model, "forward over pages");
   };
   if (Result<void> resolved = resolve(); !resolved.ok()) {

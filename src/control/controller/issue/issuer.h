@@ -63,6 +63,15 @@ inline Result<void> check_is_paged(const Replica& replica, const char* what) {
   return Error(ErrorCode::NotSupported, std::string(what) + " needs the paged KV cache");
 }
 
+// A state is changed by each token in turn, and only a context knows which came before.
+inline Result<void> check_has_no_states(const Replica& replica, const char* what) {
+  if (!replica.resources.states) return {};
+  return Error(ErrorCode::NotSupported, std::string(what) + ": model " +
+                                            replica.resources.model.name +
+                                            " has recurrent layers, whose states only a context "
+                                            "carries; use context.append and context.forward");
+}
+
 // Null always may: it is the base model.
 Result<void> check_adapters(const ChosenAdaptersRef& set, const Replica& replica);
 

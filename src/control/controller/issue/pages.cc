@@ -43,6 +43,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const MaskP
   std::vector<PageObject*> pages;
   TRY(to.collect(instance, std::span(&body.page, 1), ObjectKind::Page, queue->replica, true,
                  pages));
+  TRY(check_has_no_states(*queue->replica, "mask_kvpage"));
   const std::uint32_t page_size = queue->replica->resources.cache.page_size();
   if (body.visible.size() != page_size) {
     return Error(ErrorCode::InvalidArgument, "a mask of " + std::to_string(body.visible.size()) +

@@ -1,0 +1,219 @@
+#include "control/contexts/context_states.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace quire::control {
+
+namespace {
+
+bool is_same(const StateRef& one, const StateRef& other) {
+  return one.slot == other.slot && one.generation == other.generation;
+}
+
+}  // namespace
+
+StandingState ContextStates::nearest(const StatedChain& of, std::uint32_t length) const {
+  StandingState best;
+  for (const StandingState& each : {current_, before_}) {
+    const bool is_nearer = each.length <= length && each.length > best.length;
+    if (is_nearer && of.states.is_there(each.ref)) best = each;
+  }
+  const std::uint32_t page_size = of.cache.page_size();
+  NodeId node = of.chain.head();
+  for (std::uint32_t index = of.chain.page_count(); index * page_size > best.length; --index) {
+    if (index * page_size <= length) {
+      if (const auto found = of.states.find(node)) return {*found, index * page_size};
+    }
+    node = of.cache.parent(node);
+  }
+  return best;
+}
+
+// ---- a pass ----
+
+void ContextStates::add_write(StateCache& states, std::uint32_t length) {
+  if (const auto slot = states.take(pass_.importance)) {
+    writes_.push_back({.length = length, .slot = *slot});
+  }
+}
+
+// The states within the pass that are to be kept, as far as there are slots.
+void ContextStates::add_page_ends(const StatedChain& of) {
+  const std::uint32_t page_size = of.cache.page_size();
+  const std::uint32_t begin = pass_.from.length;
+  const std::uint32_t last = pass_.end / page_size * page_size;
+  if (last > begin && last < pass_.end) add_write(of.states, last);
+  std::uint32_t at = (begin / kStateMultiple + 1) * kStateMultiple;
+  for (; at < std::min(last, pass_.end); at += kStateMultiple) add_write(of.states, at);
+}
+
+bool ContextStates::begin_flight(const StatedChain& of, const StatedPass& pass) {
+  QUIRE_CHECK(!is_in_flight_ && pass.end >= pass.from.length, "N1");
+  StateCache& states = of.states;
+  const StateRef& from = pass.from.ref;
+  const bool has_slot = from.slot != kNoState;
+  if (has_slot) states.hold(from);
+  pass_ = pass;
+  writes_.clear();
+  const std::uint32_t row_count = pass.end - pass.from.length;
+  if (has_slot && row_count == 1 && states.may_change(from.slot)) {
+    writes_.push_back({.length = pass.end, .slot = from.slot});
+  } else if (row_count > 0) {
+    add_write(states, pass.end);
+    if (writes_.empty()) {
+      if (!has_slot) return false;
+      reserve(states, from.slot);
+      states.lay_back(from.slot);
+      return false;
+    }
+    add_page_ends(of);
+    std::ranges::sort(writes_, {}, &Write::length);
+  }
+  if (has_slot && !is_current(pass.from) && !is_same(from, before_.ref)) {
+    states.note_used(from.slot);
+  }
+  is_in_flight_ = true;
+  return true;
+}
+
+void ContextStates::cancel_flight(StateCache& states) {
+  is_in_flight_ = false;
+  const StateSlot from = pass_.from.ref.slot;
+  for (const Write& each : writes_) {
+    if (each.slot != from) states.release(each.slot);
+  }
+  if (from == kNoState) return;
+  reserve(states, from);
+  states.lay_back(from);
+}
+
+// The operation goes on from this one, which is held.
+void ContextStates::reserve(StateCache& states, StateSlot slot) {
+  end_operation(states);  // It went on from another one before.
+  states.reserve(slot, pass_.importance);
+  reserved_ = states.ref(slot);
+}
+
+void ContextStates::describe(inference::Batch& batch, inference::ForwardPass& pass) const {
+  pass.state_from = pass_.from.ref.slot;
+  pass.state_write_first = static_cast<std::uint32_t>(batch.state_writes.size());
+  pass.state_write_count = static_cast<std::uint32_t>(writes_.size());
+  for (const Write& each : writes_) {
+    batch.state_writes.push_back({.row_count = each.length - pass_.from.length, .slot = each.slot});
+  }
+}
+
+void ContextStates::fail_flight(StateCache& states) {
+  const bool was_in_place = is_in_place();
+  if (pass_.from.ref.slot != kNoState) states.release(pass_.from.ref.slot);
+  if (was_in_place) return forget(states, pass_.from, {});  // Perhaps a part of it was written.
+  for (const Write& each : writes_) states.release(each.slot);
+}
+
+void ContextStates::keep(const StatedChain& of, const Write& write) {
+  const std::uint32_t page_size = of.cache.page_size();
+  const std::uint32_t index = write.length / page_size;
+  if (write.length % page_size != 0 || index > of.chain.page_count()) return;
+  NodeId node = of.chain.head();
+  for (std::uint32_t above = of.chain.page_count(); above > index; --above) {
+    node = of.cache.parent(node);
+  }
+  if (of.cache.trie().is_opaque(node) || !of.cache.is_resident(node)) return;
+  const bool is_multiple = write.length % kStateMultiple == 0;
+  of.states.keep(node, write.slot, is_multiple ? StateKind::Multiple : StateKind::Running,
+                 write.length);
+  const StateRef kept = *of.states.find(node);
+  if (!is_same(kept, running_)) of.states.end_running(std::exchange(running_, kept));
+}
+
+// `one` is not remembered any more. If nobody else can know it, its slot is free.
+void ContextStates::forget(StateCache& states, StandingState& one, const StandingState& other) {
+  if (!is_same(one.ref, other.ref)) states.discard(one.ref);
+  one = {};
+}
+
+void ContextStates::end_flight(const StatedChain& of, bool is_written, std::uint32_t length) {
+  QUIRE_CHECK(is_in_flight_, "N1");
+  is_in_flight_ = false;
+  if (!is_written) return fail_flight(of.states);
+  const bool was_in_place = is_in_place();
+  const StandingState last = settle_writes(of, length);
+  const StandingState& from = pass_.from;
+  if (!was_in_place && from.ref.slot != kNoState) of.states.release(from.ref.slot);
+  if (writes_.empty()) return;
+  const bool was_current = is_current(from);
+  if (last.length - from.length > 1) {
+    if (!is_same(before_.ref, from.ref)) forget(of.states, before_, from);
+    before_ = from;
+    if (!was_current) forget(of.states, current_, before_);
+  } else {
+    if (was_in_place && is_same(before_.ref, from.ref)) before_ = {};
+    if (!was_in_place || !was_current) forget(of.states, current_, before_);
+  }
+  current_ = last;
+  cut(of.states, length);  // Drafts that do not stand.
+}
+
+// What was written is there, and kept after whole pages. Returns the last state.
+StandingState ContextStates::settle_writes(const StatedChain& of, std::uint32_t length) {
+  StateCache& states = of.states;
+  StandingState last;
+  for (const Write& each : writes_) {
+    states.note_written(each.slot, of.tenant);
+    if (each.length <= length) keep(of, each);
+    last = {states.ref(each.slot), each.length};
+  }
+  if (!writes_.empty() && !pass_.is_last) reserve(states, last.ref.slot);
+  for (const Write& each : writes_) {
+    states.release(each.slot);
+    if (each.slot != last.ref.slot) states.discard(states.ref(each.slot));  // Unless it is kept.
+  }
+  return last;
+}
+
+// ---- what becomes of them ----
+
+void ContextStates::end_turn(StateCache& states) {
+  states.set_turn(running_);
+  running_ = {};
+}
+
+void ContextStates::cut(StateCache& states, std::uint32_t length) {
+  if (current_.length > length) forget(states, current_, before_);
+  if (before_.length > length) forget(states, before_, current_);
+}
+
+void ContextStates::fork_from(StateCache& states, ContextStates& parent) {
+  states.seal(parent.current_.ref);
+  states.seal(parent.before_.ref);
+  parent.end_turn(states);
+  current_ = parent.current_;
+  before_ = parent.before_;
+}
+
+void ContextStates::leave(StateCache& states) {
+  if (is_in_flight_) {
+    is_in_flight_ = false;
+    fail_flight(states);
+  }
+  end_operation(states);
+  end_turn(states);
+  forget(states, before_, current_);
+  forget(states, current_, before_);
+}
+
+void ContextStates::verify(const StateCache& states, std::uint32_t length,
+                           bool is_in_flight) const {
+  QUIRE_CHECK(!is_in_flight_ || is_in_flight, "N1");
+  for (const StandingState& each : {current_, before_}) {
+    QUIRE_CHECK(each.length <= length, "N2");
+  }
+  if (!is_in_flight_) return;
+  const StateRef& from = pass_.from.ref;
+  QUIRE_CHECK(from.slot == kNoState || states.is_there(from), "N1");
+}
+
+}  // namespace quire::control

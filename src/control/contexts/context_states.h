@@ -1,0 +1,103 @@
+#pragma once
+// ContextStates are the states that a context remembers, of a model whose layers have some. It
+// goes on from the nearest one before what it has to compute: one of these, or one that is kept
+// after a page of its chain (StateCache).
+//
+// It holds slots only while a pass is under way. In between it remembers
+//   current  the state after the last token that was computed, and
+//   before   the one that the last pass of several rows began from, so that taking back some of its
+//            tokens costs no more than the others again.
+// Any of these may be gone when it is wanted.
+//
+// Thread   engine thread only.
+//
+// Invariants, checked by verify():
+//   N1  Slots are held exactly while a pass is under way.
+//   N2  No remembered state stands behind the context's last written or lost token.
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <utility>
+
+#include "control/contexts/committed_chain.h"
+#include "control/states/state_cache.h"
+#include "inference/api/batch.h"
+
+namespace quire::control {
+
+// A state after the first `length` tokens of a context. Without a slot: the one before any text.
+struct StandingState {
+  StateRef ref{};
+  std::uint32_t length = 0;
+};
+
+// What a context is made of where its states are concerned.
+struct StatedChain {
+  StateCache& states;
+  const PageCache& cache;
+  const CommittedChain& chain;
+  TenantId tenant{};
+};
+
+// The tokens of a pass: from a state on up to `end`, which may be from.length, to read the output
+// of the state.
+struct StatedPass {
+  StandingState from{};
+  std::uint32_t end = 0;
+  Importance importance{};  // Of its operation.
+  bool is_last = false;     // The operation has no further pass.
+};
+
+class ContextStates {
+ public:
+  // The last one at or before `length` tokens.
+  StandingState nearest(const StatedChain& of, std::uint32_t length) const;
+
+  // Takes slots for the states that are wanted: the one at the end; and, if there are enough, those
+  // after the last whole page and at multiples on the way. False: the operation gets none now.
+  bool begin_flight(const StatedChain& of, const StatedPass& pass);
+  // After begin_flight(): the pass does not come about.
+  void cancel_flight(StateCache& states);
+  void describe(inference::Batch& batch, inference::ForwardPass& pass) const;
+  // `length`: of the tokens that are written now. Those of whole pages are committed.
+  void end_flight(const StatedChain& of, bool is_written, std::uint32_t length);
+
+  // The operation that computes ends.
+  void end_operation(StateCache& states) { states.end_reserve(std::exchange(reserved_, {})); }
+  // What was computed ends here: the state after its last page is worth more than one passed by.
+  void end_turn(StateCache& states);
+  // Tokens from `length` on are not the context's any more.
+  void cut(StateCache& states, std::uint32_t length);
+  // Becomes what `parent` is; neither changes in place what both remember.
+  void fork_from(StateCache& states, ContextStates& parent);
+  void leave(StateCache& states);  // The context ends.
+
+  void verify(const StateCache& states, std::uint32_t length, bool is_in_flight) const;
+
+ private:
+  struct Write {
+    std::uint32_t length = 0;
+    StateSlot slot = kNoState;
+  };
+  void add_write(StateCache& states, std::uint32_t length);
+  void add_page_ends(const StatedChain& of);
+  bool is_in_place() const { return writes_.size() == 1 && writes_[0].slot == pass_.from.ref.slot; }
+  void keep(const StatedChain& of, const Write& write);
+  void forget(StateCache& states, StandingState& one, const StandingState& other);
+  void reserve(StateCache& states, StateSlot slot);
+  StandingState settle_writes(const StatedChain& of, std::uint32_t length);
+  void fail_flight(StateCache& states);
+  bool is_current(const StandingState& one) const {
+    return one.ref.slot == current_.ref.slot && one.ref.generation == current_.ref.generation;
+  }
+
+  StandingState current_;
+  StandingState before_;
+  StateRef running_;   // The state that keep() put after its last page.
+  StateRef reserved_;  // For the operation under way.
+  // Of the pass under way.
+  bool is_in_flight_ = false;
+  StatedPass pass_;
+  boost::container::small_vector<Write, 2> writes_;  // By rising length.
+};
+
+}  // namespace quire::control

@@ -1,0 +1,274 @@
+#include "control/states/state_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+#include "base/check.h"
+
+namespace quire::control {
+
+StateCache::StateCache(std::uint32_t slot_count)
+    : slots_(slot_count),
+      cold_({.kind = EvictionPolicyKind::Lru, .entry_count = slot_count}),
+      entries_(slot_count) {}
+
+// ---- slots ----
+
+std::optional<StateSlot> StateCache::take(const Importance& importance) {
+  const bool has_free =
+      slots_.free_count() > 0 || evict_multiple() || evict_cold() || evict_reserved(importance);
+  if (!has_free) return std::nullopt;
+  const std::optional<PageId> taken = slots_.allocate();
+  QUIRE_CHECK(taken.has_value(), "a slot was evicted");
+  const StateSlot slot{static_cast<std::uint32_t>(*taken)};
+  at(slot) = Entry();
+  return slot;
+}
+
+void StateCache::note_written(StateSlot slot, TenantId tenant) {
+  if (slots_.state(page_of(slot)) == PageState::Committed) return;  // It was changed in place.
+  slots_.commit(page_of(slot));
+  cold_.insert(entry_of(slot), {.tenant = tenant});
+}
+
+bool StateCache::is_there(const StateRef& ref) const {
+  if (ref.slot == kNoState || slots_.generation(page_of(ref.slot)) != ref.generation) return false;
+  const PageState state = slots_.state(page_of(ref.slot));
+  return state == PageState::Committed || state == PageState::Cold;
+}
+
+StateRef StateCache::ref(StateSlot slot) const {
+  return {.slot = slot, .generation = slots_.generation(page_of(slot))};
+}
+
+void StateCache::hold(const StateRef& ref) {
+  QUIRE_CHECK(is_there(ref), "held a state that is gone");
+  if (!is_cold(ref.slot)) return slots_.retain(page_of(ref.slot));
+  leave_cold(ref.slot);
+  at(ref.slot).reserved_for = kNobody;
+  slots_.revive(page_of(ref.slot));
+}
+
+void StateCache::release(StateSlot slot) {
+  if (slots_.release(page_of(slot)) > 0) return;
+  if (is_cold(slot)) go_cold(slot);
+}
+
+void StateCache::lay_back(StateSlot slot) {
+  if (slots_.hold_count(page_of(slot)) > 1) return release(slot);
+  slots_.lay_back(page_of(slot));
+  go_cold(slot);
+}
+
+void StateCache::reserve(StateSlot slot, const Importance& importance) {
+  QUIRE_CHECK(!is_cold(slot), "a state is reserved by one who holds it");
+  at(slot).reserved_for = std::min(at(slot).reserved_for, importance);
+}
+
+void StateCache::end_reserve(const StateRef& ref) {
+  if (!is_there(ref) || at(ref.slot).reserved_for == kNobody) return;
+  const bool was_cold = is_cold(ref.slot);
+  if (was_cold) leave_cold(ref.slot);
+  at(ref.slot).reserved_for = kNobody;
+  if (was_cold) go_cold(ref.slot);
+}
+
+bool StateCache::may_change(StateSlot slot) const {
+  return !at(slot).is_sealed && slots_.hold_count(page_of(slot)) == 1;
+}
+
+void StateCache::seal(const StateRef& ref) {
+  if (is_there(ref)) at(ref.slot).is_sealed = true;
+}
+
+void StateCache::discard(const StateRef& ref) {
+  if (!is_there(ref) || !is_cold(ref.slot) || at(ref.slot).is_sealed) return;
+  leave_cold(ref.slot);
+  cold_.remove(entry_of(ref.slot));
+  slots_.discard(page_of(ref.slot));
+}
+
+// ---- cold ones ----
+
+StateCache::Multiple StateCache::multiple_of(StateSlot slot, const Entry& entry) {
+  return {std::countr_zero(entry.length / kStateMultiple), entry.cold_at,
+          static_cast<std::uint32_t>(slot)};
+}
+
+void StateCache::go_cold(StateSlot slot) {
+  Entry& entry = at(slot);
+  if (entry.reserved_for != kNobody) {
+    reserved_.insert({entry.reserved_for, static_cast<std::uint32_t>(slot)});
+    return;
+  }
+  if (is_unused_multiple(entry)) {
+    entry.cold_at = ++cold_count_;
+    multiples_.insert(multiple_of(slot, entry));
+    return;
+  }
+  const bool is_marked = entry.node != kNoNode && entry.kind == StateKind::Marked;
+  cold_.go_cold(entry_of(slot), {.hint = is_marked ? EvictionHint::WillResume : EvictionHint::None},
+                0);
+}
+
+void StateCache::leave_cold(StateSlot slot) {
+  const Entry& entry = at(slot);
+  if (entry.reserved_for != kNobody) {
+    reserved_.erase({entry.reserved_for, static_cast<std::uint32_t>(slot)});
+  } else if (is_unused_multiple(entry)) {
+    multiples_.erase(multiple_of(slot, entry));
+  } else {
+    cold_.revive(entry_of(slot));
+  }
+}
+
+void StateCache::evict(StateSlot slot) {
+  unkeep(slot);
+  slots_.evict(page_of(slot));
+  ++counts_.evicted_count;
+}
+
+bool StateCache::evict_multiple() {
+  for (const Multiple& each : multiples_) {
+    const StateSlot slot{std::get<2>(each)};
+    if (slots_.is_fenced(page_of(slot))) continue;
+    multiples_.erase(each);
+    cold_.remove(entry_of(slot));
+    evict(slot);
+    return true;
+  }
+  return false;
+}
+
+bool StateCache::evict_cold() {
+  const auto is_fenced = [this](EntryId entry) {
+    return slots_.is_fenced(PageId{index_of(entry)});
+  };
+  const std::optional<EntryId> victim = cold_.evict(is_fenced, 0);
+  if (victim) evict(StateSlot{index_of(*victim)});
+  return victim.has_value();
+}
+
+bool StateCache::evict_reserved(const Importance& importance) {
+  for (auto each = reserved_.rbegin(); each != reserved_.rend(); ++each) {
+    if (each->first <= importance) return false;
+    const StateSlot slot{each->second};
+    if (slots_.is_fenced(page_of(slot))) continue;
+    reserved_.erase(std::next(each).base());
+    cold_.remove(entry_of(slot));
+    evict(slot);
+    return true;
+  }
+  return false;
+}
+
+// ---- kept ones ----
+
+void StateCache::keep(NodeId node, StateSlot slot, StateKind kind, std::uint32_t length) {
+  QUIRE_CHECK(at(slot).node == kNoNode, "a slot is kept after one page");
+  if (const auto found = by_node_.find(node); found != by_node_.end()) {
+    return set_kind(found->second, kind);
+  }
+  Entry& entry = at(slot);
+  const bool was_cold = is_cold(slot);
+  if (was_cold) leave_cold(slot);
+  entry.node = node;
+  entry.kind = kind;
+  entry.length = length;
+  entry.is_sealed = true;
+  entry.is_used = false;
+  by_node_.emplace(node, slot);
+  ++counts_.kept_count;
+  if (was_cold) go_cold(slot);
+}
+
+std::optional<StateRef> StateCache::find(NodeId node) const {
+  const auto found = by_node_.find(node);
+  if (found == by_node_.end()) return std::nullopt;
+  return ref(found->second);
+}
+
+void StateCache::note_used(StateSlot slot) {
+  Entry& entry = at(slot);
+  if (entry.node == kNoNode) return;
+  QUIRE_CHECK(!is_cold(slot), "a state that is used is held");
+  entry.is_used = true;
+  ++counts_.used_count;
+}
+
+void StateCache::set_kind(StateSlot slot, StateKind kind) {
+  Entry& entry = at(slot);
+  if (kind <= entry.kind) return;
+  const bool was_cold = is_cold(slot);
+  if (was_cold) leave_cold(slot);
+  entry.kind = kind;
+  if (was_cold) go_cold(slot);
+}
+
+bool StateCache::is_kept(const StateRef& ref) const {
+  return is_there(ref) && at(ref.slot).node != kNoNode;
+}
+
+void StateCache::end_running(const StateRef& ref) {
+  if (is_kept(ref) && at(ref.slot).kind == StateKind::Running) page_gone(at(ref.slot).node);
+}
+
+void StateCache::set_turn(const StateRef& ref) {
+  if (is_kept(ref)) set_kind(ref.slot, StateKind::Turn);
+}
+
+void StateCache::page_gone(NodeId node) {
+  const auto found = by_node_.find(node);
+  if (found == by_node_.end()) return;
+  const StateSlot slot = found->second;
+  if (is_cold(slot)) {
+    leave_cold(slot);
+    cold_.remove(entry_of(slot));
+    unkeep(slot);
+    slots_.discard(page_of(slot));
+  } else {
+    unkeep(slot);  // Who holds it goes on.
+  }
+}
+
+void StateCache::unkeep(StateSlot slot) {
+  Entry& entry = at(slot);
+  if (entry.node == kNoNode) return;
+  by_node_.erase(entry.node);
+  entry.node = kNoNode;
+}
+
+void StateCache::verify() const {
+  slots_.verify();
+  cold_.verify();
+  std::size_t kept = 0;
+  std::size_t multiples = 0;
+  std::size_t reserved = 0;
+  for (std::uint32_t index = 0; index < slot_count(); ++index) {
+    const StateSlot slot{index};
+    const Entry& entry = at(slot);
+    const PageState state = slots_.state(page_of(slot));
+    const bool is_written = state == PageState::Committed || state == PageState::Cold;
+    const bool is_kept = is_written && entry.node != kNoNode;
+    if (is_kept) {
+      const auto found = by_node_.find(entry.node);
+      QUIRE_CHECK(found != by_node_.end() && found->second == slot, "R1");
+      QUIRE_CHECK(entry.is_sealed, "R1");
+      ++kept;
+    }
+    const bool is_reserved = state == PageState::Cold && entry.reserved_for != kNobody;
+    if (is_reserved) QUIRE_CHECK(reserved_.contains({entry.reserved_for, index}), "R2");
+    const bool is_multiple = state == PageState::Cold && !is_reserved && is_unused_multiple(entry);
+    if (is_multiple) QUIRE_CHECK(multiples_.contains(multiple_of(slot, entry)), "R2");
+    multiples += is_multiple;
+    reserved += is_reserved;
+    const bool is_queued = state == PageState::Cold && !is_reserved && !is_multiple;
+    QUIRE_CHECK(cold_.is_present(entry_of(slot)) == is_written, "R2");
+    QUIRE_CHECK(cold_.is_cold(entry_of(slot)) == is_queued, "R2");
+  }
+  QUIRE_CHECK(kept == by_node_.size(), "R1");
+  QUIRE_CHECK(multiples == multiples_.size() && reserved == reserved_.size(), "R2");
+}
+
+}  // namespace quire::control
