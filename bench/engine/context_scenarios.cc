@@ -81,8 +81,8 @@ class Engine {
 };
 
 cli::EngineOptions with_pages(cli::EngineOptions engine, std::uint64_t page_count) {
-  engine.kv_memory_bytes.reset();
-  engine.kv_pages = static_cast<std::uint32_t>(page_count);
+  engine.pool.memory_bytes.reset();
+  engine.pool.page_count = static_cast<std::uint32_t>(page_count);
   return engine;
 }
 

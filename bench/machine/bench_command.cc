@@ -186,9 +186,9 @@ Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice
   const SteadyClock clock;
   cli::EngineOptions engine = options.engine;
   engine.kv_mode = mode;
-  engine.kv_memory_bytes.reset();
+  engine.pool.memory_bytes.reset();
   // Enough for the sequence and its eight continuations, were nothing shared.
-  engine.kv_pages = (tokens + 256) / engine.page_size * (kMoreCount + 2);
+  engine.pool.page_count = (tokens + 256) / engine.page_size * (kMoreCount + 2);
   const std::unique_ptr<Machine> machine = TRY(Machine::build(engine, clock));
   HostLoop loop(machine->control(), machine->answers(), machine->wakeup());
   const cli::Terminal terminal = cli::Terminal::standard_error();
@@ -224,8 +224,8 @@ Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice
 Result<std::vector<std::uint32_t>> lengths_that_fit(const cli::BenchOptions& options) {
   const SteadyClock clock;
   cli::EngineOptions engine = options.engine;
-  engine.kv_memory_bytes.reset();
-  engine.kv_pages = 1;
+  engine.pool.memory_bytes.reset();
+  engine.pool.page_count = 1;
   const std::unique_ptr<Machine> machine = TRY(Machine::build(engine, clock));
   const std::uint32_t context = machine->model().context_length;
   std::vector<std::uint32_t> lengths;

@@ -119,7 +119,7 @@ TEST_F(ConfigLayers, EveryFlagOfAServerIsAKeyAndAVariable) {
   EXPECT_FALSE(options.has_shipped_endpoints);
   EXPECT_EQ(options.endpoints, std::vector<std::string>{"POST /x=a"});
   EXPECT_EQ(options.grace_seconds, 2.0);
-  EXPECT_EQ(options.engine.kv_memory_bytes, std::uint64_t{1} << 30);
+  EXPECT_EQ(options.engine.pool.memory_bytes, std::uint64_t{1} << 30);
   EXPECT_EQ(options.instance.memory_bytes_max, 1u << 20);
   EXPECT_EQ(options.tenants.size(), 2u);
   EXPECT_EQ(options.instance.limits.size(), 1u);
@@ -130,7 +130,7 @@ TEST_F(ConfigLayers, EveryFlagOfAServerIsAKeyAndAVariable) {
 TEST_F(ConfigLayers, WhatWinsAlsoWinsOverWhatItExcludes) {
   const std::string file = write("kv-pages = 100\nstore = \"there\"\nprograms = [\"a\"]\n");
   const ServeOptions options = served({"--config", file, "--kv-memory", "1GiB", "--no-store", "b"});
-  EXPECT_FALSE(options.engine.kv_pages);
+  EXPECT_FALSE(options.engine.pool.page_count);
   EXPECT_EQ(options.engine.store_use, StoreUse::Off);
   EXPECT_EQ(options.programs, std::vector<std::string>{"b"});
 }

@@ -37,6 +37,15 @@ struct TierOptions {
   bool always_restores = false;
 };
 
+// The memory of pages and states. At most one of the first two; neither: a quarter of the
+// machine's, at most 8 GiB. Pages are those of each model; memory is divided among the models.
+struct PoolOptions {
+  std::optional<std::uint32_t> page_count;
+  std::optional<std::uint64_t> memory_bytes;
+  // A part of memory_bytes, for models whose layers have states; nothing: half.
+  std::optional<std::uint64_t> state_memory_bytes;
+};
+
 // The options of every verb that starts an engine.
 struct EngineOptions {
   std::string model;  // A name, a GGUF file or a folder; empty: the default model.
@@ -51,10 +60,7 @@ struct EngineOptions {
   WhenFullChoice when_full = WhenFullChoice::Suspend;
   BatchingChoice batching;
   std::uint32_t prefill_row_budget = 0;  // Rows of prefill beside decoding; 0: measured.
-  // At most one of the two; neither: a quarter of the memory, at most 8 GiB. Pages are those of
-  // each model; memory is divided among the models.
-  std::optional<std::uint32_t> kv_pages;
-  std::optional<std::uint64_t> kv_memory_bytes;
+  PoolOptions pool;
   // Off where the verb has no snapshots to save or open.
   StoreUse store_use = StoreUse::Off;
   std::string store_folder;  // Empty: that of the user's data.

@@ -204,12 +204,15 @@ std::vector<Flag> EngineFlags::rows() {
        "Tokens of prompts in a step that also generates; 0: so many that the step takes at most "
        "twice as long as without, as measured",
        whole_within(0, 1 << 20)},
-      {"--kv-pages", "N", &options.kv_pages, "Pages of the KV pool of each model",
+      {"--kv-pages", "N", &options.pool.page_count, "Pages of the KV pool of each model",
        whole_within(1, 1 << 26)},
-      Flag{"--kv-memory", "BYTES", bytes(options.kv_memory_bytes),
+      Flag{"--kv-memory", "BYTES", bytes(options.pool.memory_bytes),
            "Memory of the KV pool, as in 512MiB, divided among the models; without it and "
            "--kv-pages a quarter of the machine's, at most 8 GiB"}
           .excludes("--kv-pages"),
+      {"--state-memory", "BYTES", bytes(options.pool.state_memory_bytes),
+       "Part of --kv-memory that holds the states of models with recurrent layers; half of it "
+       "without"},
   };
 }
 
@@ -240,7 +243,7 @@ Result<EngineOptions> EngineFlags::finish() const {
     }
     finished.when_full = *eviction.when_full;
   }
-  if (finished.kv_memory_bytes == 0u) {
+  if (finished.pool.memory_bytes == 0u) {
     return Error(ErrorCode::InvalidArgument, "--kv-memory 0 holds no page");
   }
   TRY(finish_store(*this, finished));

@@ -53,7 +53,7 @@ TEST(Parse, GenerateTakesEveryFlagOfItsContract) {
   EXPECT_TRUE(options.ignore_eos);
   EXPECT_EQ(options.output, OutputStyle::Json);
   EXPECT_EQ(options.engine.page_size, 32u);
-  EXPECT_EQ(options.engine.kv_pages, 64u);
+  EXPECT_EQ(options.engine.pool.page_count, 64u);
   EXPECT_EQ(options.engine.kv_format, KvFormatChoice::BF16);
   EXPECT_EQ(options.engine.eviction, PagePolicyChoice::S3Fifo);
 }
@@ -820,8 +820,8 @@ TEST(Parse, AFlagWinsOverAVariableThatExcludesIt) {
   setenv("QUIRE_KV_PAGES", "64", 1);
   const auto options = parsed_as<RunOptions>({"run", "p.wasm", "--kv-memory", "1GiB"});
   unsetenv("QUIRE_KV_PAGES");
-  EXPECT_EQ(options.engine.kv_memory_bytes, std::uint64_t{1} << 30);
-  EXPECT_FALSE(options.engine.kv_pages.has_value());
+  EXPECT_EQ(options.engine.pool.memory_bytes, std::uint64_t{1} << 30);
+  EXPECT_FALSE(options.engine.pool.page_count.has_value());
 }
 
 TEST(Parse, AMisspeltVariableIsAWarningAndStopsNothing) {
@@ -855,9 +855,9 @@ TEST(Parse, AnEnvironmentVariableStandsInForAFlagAndAFlagWins) {
 TEST(Parse, BytesAreReadWithUnitsOf1024) {
   const auto options =
       parsed_as<GenerateOptions>({"generate", "--prompt", "a", "--kv-memory", "1.5GiB"});
-  EXPECT_EQ(options.engine.kv_memory_bytes, std::uint64_t{3} << 29);
+  EXPECT_EQ(options.engine.pool.memory_bytes, std::uint64_t{3} << 29);
   EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "--prompt", "a", "--kv-memory", "4096"})
-                .engine.kv_memory_bytes,
+                .engine.pool.memory_bytes,
             4096u);
 }
 

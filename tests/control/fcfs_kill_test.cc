@@ -31,7 +31,7 @@ TEST(FcfsKill, TheLastToStartEndAndTheFirstGiveWhatTheyGiveInARoomyPool) {
   };
   Harness roomy(pool_of(400));
   const std::vector<Conversation> expected = sixteen(roomy);
-  EXPECT_EQ(roomy.controller->statistics().lost_instance_count, 0u);
+  EXPECT_EQ(roomy.controller->statistics().shortage.lost_instance_count, 0u);
   Harness tight(pool_of(40));
   const std::vector<Conversation> talks = sixteen(tight);
   std::size_t finished = 0;
@@ -47,7 +47,7 @@ TEST(FcfsKill, TheLastToStartEndAndTheFirstGiveWhatTheyGiveInARoomyPool) {
     EXPECT_FALSE(talks[each].error.empty()) << each;
     EXPECT_TRUE(tight.losses.contains(talks[each].guest)) << each;
   }
-  EXPECT_EQ(tight.controller->statistics().lost_instance_count, talks.size() - finished);
+  EXPECT_EQ(tight.controller->statistics().shortage.lost_instance_count, talks.size() - finished);
   EXPECT_EQ(tight.controller->statistics().suspension_count, 0u);
   EXPECT_EQ(tight.free_page_count(), 40u);  // At once, before end_instance() is called for them.
 }

@@ -41,8 +41,8 @@ TEST_P(PagePrograms, DoWhatANaiveModelSays) {
   }
 }
 
-// The same with a state that each token changes: whatever a program does to its contexts, and however
-// few slots there are, it goes on from the right one.
+// The same with a state that each token changes: whatever a program does to its contexts, and
+// however few slots there are, it goes on from the right one.
 TEST_P(PagePrograms, DoWhatANaiveModelSaysOnAModelWithStates) {
   const std::vector<std::uint64_t> seeds = campaign_seeds(kSeedCount);
   for (std::size_t index = GetParam(); index < seeds.size(); index += kPartCount) {

@@ -191,7 +191,7 @@ TEST(Suspension, AProgramThatWaitsLooksForContextsOnceATurnHoweverMuchItWants) {
   harness.pages(holder, harness.queue(holder), 8);
   const InstanceId guest = harness.start();
   const ObjectId queue = harness.queue(guest);
-  const auto searches = [&] { return harness.controller->statistics().suspension_search_count; };
+  const auto searches = [&] { return harness.controller->statistics().shortage.search_count; };
   const std::uint64_t before = searches();
   for (int each = 0; each < 100; ++each) {
     harness.send(guest, AllocPages{queue, harness.new_objects(1)});

@@ -126,7 +126,7 @@ TEST(Restart, AStoreWithoutItsSecretIsRefusedAndAnotherIsNotMade) {
   const SteadyClock clock;
   cli::EngineOptions options;
   options.model = golden_path("tiny_llama");
-  options.kv_pages = 64;
+  options.pool.page_count = 64;
   options.thread_count = 1;
   options.store_folder = store;
   options.store_use = cli::StoreUse::Required;

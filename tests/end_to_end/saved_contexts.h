@@ -22,7 +22,7 @@ class SavingEngine {
                std::uint32_t page_size = 16) {
     cli::EngineOptions options;
     options.model = model;
-    options.kv_pages = kv_pages;
+    options.pool.page_count = kv_pages;
     options.page_size = page_size;
     options.thread_count = 1;
     options.store_use = cli::StoreUse::Required;

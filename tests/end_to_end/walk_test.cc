@@ -47,7 +47,7 @@ TEST(Walk, OneTokenOfOneGuestMakesTheTenStopsInOrder) {
   RecordedWalk walk;
   cli::EngineOptions engine;
   engine.model = golden_path("tiny_llama");
-  engine.kv_pages = 64;
+  engine.pool.page_count = 64;
   engine.thread_count = 1;
   Result<std::unique_ptr<Machine>> machine = Machine::build(engine, clock, &walk);
   ASSERT_TRUE(machine.ok()) << machine.error().message();

@@ -80,6 +80,21 @@ void add_requests(MetricsText& page, const ServerSnapshot& snapshot,
                snapshot.log_lines_dropped);
 }
 
+// Figures of models with recurrent layers.
+void add_states(MetricsText& page, const control::StateStatistics& states) {
+  page.gauge("quire_state_slots", "Slots for the states of recurrent layers.", states.slot_count);
+  page.gauge("quire_states_kept", "States that can be found, each after a KV page.",
+             states.kept_count);
+  page.counter("quire_states_used_total", "Kept states that a context went on from.",
+               states.used_count);
+  page.counter("quire_states_evicted_total", "States that made way for other states.",
+               states.evicted_count);
+  page.counter("quire_replayed_tokens_total",
+               "Tokens in the KV cache that were computed again, because no state was kept after "
+               "them.",
+               states.replayed_token_count);
+}
+
 void add_model_work(MetricsText& page, const control::ControlStatistics& control,
                     const control::ControlHistograms& histograms) {
   const std::uint64_t held = control.page_count - control.page_count_free;
@@ -119,6 +134,7 @@ void add_model_work(MetricsText& page, const control::ControlStatistics& control
                control.suspension_count);
   page.counter("quire_recomputed_tokens_total", "Tokens that were computed again after that.",
                control.lost_token_count);
+  if (control.states.slot_count > 0) add_states(page, control.states);
   page.times("quire_inter_token_latency_seconds",
              "Time from one token that the host drew for a context to the next.",
              histograms.inter_token_ns);

@@ -64,23 +64,27 @@ void add_figures_of_all(const ServerSnapshot& snapshot, service::StatusDetail& d
   const RequestCounts& requests = snapshot.requests;
   const control::ControlStatistics& control = snapshot.control;
   const AdapterFigures& adapters = snapshot.adapters;
-  const service::Figures more = {{"request_count", {requests.launched, {}}},
-                                 {"request_open_count", {requests.open, {}}},
-                                 {"request_refused_count", {requests.refused, {}}},
-                                 {"request_abandoned_count", {requests.abandoned, {}}},
-                                 {"batch_count", {control.batch_count, {}}},
-                                 {"pass_count", {control.pass_count, {}}},
-                                 {"row_count", {control.row_count, {}}},
-                                 {"device_ns", {control.device_ns, {}}},
-                                 {"scheduler_ns", {control.scheduler_ns, {}}},
-                                 {"cold_page_count", {control.page_count_cold, {}}},
-                                 {"suspension_count", {control.suspension_count, {}}},
-                                 {"lost_token_count", {control.lost_token_count, {}}},
-                                 {"adapter_count", {adapters.use.count, {}}},
-                                 {"adapter_bytes", {adapters.use.bytes, {}}},
-                                 {"adapter_loaded_count", {adapters.loaded_count, {}}},
-                                 {"adapter_refused_count", {adapters.refused_count, {}}},
-                                 {"adapter_removed_count", {adapters.removed_count, {}}}};
+  const service::Figures more = {
+      {"request_count", {requests.launched, {}}},
+      {"request_open_count", {requests.open, {}}},
+      {"request_refused_count", {requests.refused, {}}},
+      {"request_abandoned_count", {requests.abandoned, {}}},
+      {"batch_count", {control.batch_count, {}}},
+      {"pass_count", {control.pass_count, {}}},
+      {"row_count", {control.row_count, {}}},
+      {"device_ns", {control.device_ns, {}}},
+      {"scheduler_ns", {control.scheduler_ns, {}}},
+      {"cold_page_count", {control.page_count_cold, {}}},
+      {"suspension_count", {control.suspension_count, {}}},
+      {"lost_token_count", {control.lost_token_count, {}}},
+      {"state_slot_count", {control.states.slot_count, {}}},
+      {"kept_state_count", {control.states.kept_count, {}}},
+      {"replayed_token_count", {control.states.replayed_token_count, {}}},
+      {"adapter_count", {adapters.use.count, {}}},
+      {"adapter_bytes", {adapters.use.bytes, {}}},
+      {"adapter_loaded_count", {adapters.loaded_count, {}}},
+      {"adapter_refused_count", {adapters.refused_count, {}}},
+      {"adapter_removed_count", {adapters.removed_count, {}}}};
   detail.figures.insert(more.begin(), more.end());
 }
 

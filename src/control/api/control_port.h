@@ -28,11 +28,26 @@ class AnswerSink {
   virtual void lost(InstanceId instance, const Error& error) = 0;
 };
 
+// Figures of models whose layers have states.
+struct StateStatistics {
+  std::uint32_t slot_count = 0;            // 0: no model has states.
+  std::uint32_t kept_count = 0;            // States that can be found now.
+  std::uint64_t used_count = 0;            // Kept states that a context went on from, ever.
+  std::uint64_t evicted_count = 0;         // Ever.
+  std::uint64_t replayed_token_count = 0;  // Computed again from a state on, ever.
+};
+
 // Counts of draws, ever.
 struct DrawCounts {
   std::uint64_t late_mask_count = 0;       // Draws put off because a grammar's mask was late.
   std::uint64_t draft_count = 0;           // Drafts of programs that were computed.
   std::uint64_t accepted_draft_count = 0;  // Of these, drafts that were drawn.
+};
+
+// Counts of what a want of pages led to, ever.
+struct ShortageCounts {
+  std::uint64_t search_count = 0;         // Looks for contexts to suspend.
+  std::uint64_t lost_instance_count = 0;  // Ended.
 };
 
 struct ControlStatistics {
@@ -50,11 +65,11 @@ struct ControlStatistics {
   std::uint32_t page_count_held_max = 0;  // Most pages held at once, ever; summed over the models.
   std::uint64_t device_ns = 0;            // Time the device was at work.
   std::uint64_t scheduler_ns = 0;
-  std::uint64_t suspension_count = 0;         // Contexts that gave their pages up, ever.
-  std::uint64_t suspension_search_count = 0;  // Looks for such contexts, ever.
-  std::uint64_t lost_token_count = 0;         // Tokens that had to be computed again after that.
+  std::uint64_t suspension_count = 0;  // Contexts that gave their pages up, ever.
+  std::uint64_t lost_token_count = 0;  // Tokens that had to be computed again after that.
   DrawCounts draws{};
-  std::uint64_t lost_instance_count = 0;  // Ended for want of pages, ever.
+  StateStatistics states{};
+  ShortageCounts shortage{};
   std::uint64_t store_refused_count = 0;  // Requests for a store that is not there, ever.
 };
 

@@ -50,7 +50,7 @@ class ContextParts {
   std::uint32_t seq_len() const;
   std::uint32_t written_count() const;  // Of all tokens whose keys and values are here.
   // The tokens, the last ones written, that are computed again before the next one: no state stands
-  // behind them.
+  // after them.
   std::uint32_t replay_count() const;
   std::uint64_t held_token_count() const;
   // The entries that the table has for the pages and for the slots that were never written.

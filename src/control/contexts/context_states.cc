@@ -129,7 +129,7 @@ void ContextStates::keep(const StatedChain& of, const Write& write) {
   if (!is_same(kept, running_)) of.states.end_running(std::exchange(running_, kept));
 }
 
-// `one` is not remembered any more. If nobody else can know it, its slot is free.
+// `one` is not remembered any more. If no other context can know it, its slot is free.
 void ContextStates::forget(StateCache& states, StandingState& one, const StandingState& other) {
   if (!is_same(one.ref, other.ref)) states.discard(one.ref);
   one = {};
@@ -157,7 +157,7 @@ void ContextStates::end_flight(const StatedChain& of, bool is_written, std::uint
   cut(of.states, length);  // Drafts that do not stand.
 }
 
-// What was written is there, and kept after whole pages. Returns the last state.
+// The states that were written are there, and kept after whole pages. Returns the last one.
 StandingState ContextStates::settle_writes(const StatedChain& of, std::uint32_t length) {
   StateCache& states = of.states;
   StandingState last;

@@ -13,7 +13,7 @@
 //
 // Invariants, checked by verify():
 //   N1  Slots are held exactly while a pass is under way.
-//   N2  No remembered state stands behind the context's last written or lost token.
+//   N2  No remembered state stands after more tokens than the context has written or lost.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <utility>
@@ -30,7 +30,7 @@ struct StandingState {
   std::uint32_t length = 0;
 };
 
-// What a context is made of where its states are concerned.
+// The parts of a context, and of its model, that decide about states.
 struct StatedChain {
   StateCache& states;
   const PageCache& cache;
@@ -63,7 +63,7 @@ class ContextStates {
 
   // The operation that computes ends.
   void end_operation(StateCache& states) { states.end_reserve(std::exchange(reserved_, {})); }
-  // What was computed ends here: the state after its last page is worth more than one passed by.
+  // A text ends here: the state after its last page is worth more than one that was passed.
   void end_turn(StateCache& states);
   // Tokens from `length` on are not the context's any more.
   void cut(StateCache& states, std::uint32_t length);

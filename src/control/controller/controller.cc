@@ -362,9 +362,23 @@ bool Controller::idle() const {
          });
 }
 
+namespace {
+
+void add_states(const Replica& replica, StateStatistics& sum) {
+  const StateCache* states = replica.resources.states.get();
+  if (states == nullptr) return;
+  sum.slot_count += states->slot_count();
+  sum.kept_count += states->kept_count();
+  sum.used_count += states->counts().used_count;
+  sum.evicted_count += states->counts().evicted_count;
+  sum.replayed_token_count += replica.counts.replayed_token_count;
+}
+
+}  // namespace
+
 ControlStatistics Controller::statistics() const {
   ControlStatistics sum;
-  sum.lost_instance_count = lost_instance_count_;
+  sum.shortage.lost_instance_count = lost_instance_count_;
   sum.store_refused_count = store_jobs_.refused_count();
   for (const auto& replica : replicas_) {
     const ReplicaCounts& counts = replica->counts;
@@ -378,7 +392,7 @@ ControlStatistics Controller::statistics() const {
     sum.generated_token_count += counts.generated_token_count;
     sum.device_ns += counts.device_ns;
     sum.suspension_count += counts.suspension_count;
-    sum.suspension_search_count += counts.search_count;
+    sum.shortage.search_count += counts.shortage.search_count;
     sum.lost_token_count += counts.lost_token_count;
     sum.draws.late_mask_count += counts.draws.late_mask_count;
     sum.draws.draft_count += counts.draws.draft_count;
@@ -390,6 +404,7 @@ ControlStatistics Controller::statistics() const {
     sum.page_count_cold += cache.pool().cold_count();
     sum.store_refused_count += replica->store.refused_count();
     sum.page_count_held_max += cache.pool().held_count_max();
+    add_states(*replica, sum.states);
   }
   return sum;
 }

@@ -29,9 +29,10 @@ struct ReplicaCounts {
   std::uint64_t device_ns = 0;
   std::uint64_t build_ns = 0;
   std::uint64_t suspension_count = 0;
-  std::uint64_t swap_count = 0;        // Of these, of contexts whose tokens alone do not suffice.
-  std::uint64_t search_count = 0;      // For contexts to suspend.
-  std::uint64_t lost_token_count = 0;  // Written again after a suspension, or found again.
+  std::uint64_t swap_count = 0;  // Of these, of contexts whose tokens alone do not suffice.
+  ShortageCounts shortage{};
+  std::uint64_t lost_token_count = 0;      // Written again after a suspension, or found again.
+  std::uint64_t replayed_token_count = 0;  // As of StateStatistics.
   DrawCounts draws{};
 };
 

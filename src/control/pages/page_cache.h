@@ -86,8 +86,7 @@ class EvictionSink {
   virtual bool takes(NodeId node, bool is_done) = 0;
 };
 
-// Hears of each node that loses its bytes.
-class LostPageSink {
+class LostPageSink {  // Hears of each node that loses its bytes.
  public:
   virtual ~LostPageSink() = default;
   virtual void page_gone(NodeId node) = 0;
@@ -114,8 +113,7 @@ class PageCache {
   // Pages that are free or can become so now, about: fewer where the ancestors of a page that a
   // batch still touches went cold before it.
   std::uint32_t available() const { return pool_.free_count() + pool_.evictable_count(); }
-  // The same when the batches under way are done.
-  std::uint32_t available_soon() const {
+  std::uint32_t available_soon() const {  // When the batches under way are done.
     return pool_.free_count() + pool_.fenced_count() + pool_.cold_count();
   }
   // Evicts until `count` pages are free; false if that cannot be, or not before the batch being

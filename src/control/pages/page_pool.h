@@ -49,10 +49,10 @@ class PagePool {
   // a Committed one Cold. Returns how many holds remain.
   std::uint32_t release(PageId page);
 
-  void seal(PageId page);     // Working, or already Sealed.
-  void reopen(PageId page);   // Sealed with one holder -> Working.
-  void commit(PageId page);   // Working with one holder -> Committed.
-  void revive(PageId page);   // Cold -> Committed, held once.
+  void seal(PageId page);    // Working, or already Sealed.
+  void reopen(PageId page);  // Sealed with one holder -> Working.
+  void commit(PageId page);  // Working with one holder -> Committed.
+  void revive(PageId page);  // Cold -> Committed, held once.
   // Committed, held once, not used since revive() -> Cold; no further batch touches it.
   void lay_back(PageId page);
   void evict(PageId page);    // Cold, and no batch touches it -> Free.

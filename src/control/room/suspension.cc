@@ -127,7 +127,7 @@ bool PageRoom::make_room(const Operation& operation, std::uint32_t count, bool i
 
 bool PageRoom::suspend_for(const Operation& operation, std::uint32_t count) {
   ModelResources& resources = replica_.resources;
-  ++replica_.counts.search_count;
+  ++replica_.counts.shortage.search_count;
   for (Context* context : suspendable(operation)) {
     // The contexts before it may have taken the room that there was on the tiers.
     if (!context->can_suspend()) {

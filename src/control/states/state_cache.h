@@ -13,16 +13,18 @@
 // loses its bytes, and keeps no page. States between pages are never kept, because the keys and
 // values of the tokens in between have no name.
 //
-// Nobody writes a sealed state: keep() seals, and so does a fork. One that is not sealed belongs to
-// one context, which may change it in place.
+// No pass writes a sealed state: keep() seals, and so does a fork. One that is not sealed belongs
+// to one context, which may change it in place.
 //
 // A state that an unfinished operation goes on from is reserved for it: one that is less important
 // does not take its slot. So the most important operation gets on, however few slots there are.
 //
-// Order of victims. (1) Multiples that were never used again: the fewest trailing zeros of the
-// multiple's number first, then the oldest. (2) By ColdPages: of the tenant most above its share the
-// one that turned cold first, (3) those that a program marked. (4) Reserved ones, the least important
-// first.
+// Order of victims:
+//   1. multiples that were never used again, the fewest trailing zeros of the multiple's number
+//      first, then the oldest;
+//   2. by ColdPages: of the tenant most above its share, those that a program marked last of all,
+//      the one that turned cold first;
+//   3. reserved ones, the least important first.
 //
 // Thread   engine thread only. Reads no clock.
 // Errors   none; misuse is a bug and stops the process.
@@ -30,8 +32,8 @@
 // Invariants, checked by verify():
 //   R1  The nodes with a state and the slots with a node are inverse to one another. Such a slot is
 //       sealed, and not Working; its node has bytes.
-//   R2  A cold slot is in ColdPages, in the list of reserved ones, or in that of unused multiples, and
-//       in no two of these; other slots are in none.
+//   R2  A cold slot is in ColdPages, or in the list of reserved ones, or in that of unused
+//       multiples. Other slots are in none of these.
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -51,7 +53,7 @@ namespace quire::control {
 using inference::kNoState;
 using inference::StateSlot;
 
-// A slot as somebody knew it; its state may have gone since.
+// A slot as a context knew it; its state may have gone since.
 struct StateRef {
   StateSlot slot = kNoState;
   std::uint32_t generation = 0;
@@ -77,12 +79,6 @@ class StateCache final : public LostPageSink {
   explicit StateCache(std::uint32_t slot_count);
 
   std::uint32_t slot_count() const { return slots_.page_count(); }
-  // Slots that are free or can be now; and when the batches under way are done.
-  std::uint32_t available() const { return slots_.free_count() + slots_.evictable_count(); }
-  std::uint32_t available_soon() const {
-    return slots_.free_count() + slots_.fenced_count() + slots_.cold_count();
-  }
-
   void set_weight(TenantId tenant, std::uint32_t weight) { cold_.set_weight(tenant, weight); }
 
   // A slot, held once, for a pass of an operation so important. Nothing: it gets none now.
@@ -103,7 +99,7 @@ class StateCache final : public LostPageSink {
   // Whether its only holder may change it in place.
   bool may_change(StateSlot slot) const;
   void seal(const StateRef& ref);
-  // It is not wanted any more. One that is held, sealed or gone stays as it is.
+  // The state is not wanted any more. One that is held, sealed or gone stays as it is.
   void discard(const StateRef& ref);
 
   // The state after `node`, whose bytes are there, is kept from now on: this one, unless there is

@@ -17,7 +17,7 @@ namespace quire::control {
 
 namespace {
 
-// An operation that computes so many tokens or more has a text of its own, and the state after it is
+// An operation that computes so many tokens or more computes a text, and the state after it is
 // worth keeping.
 constexpr std::uint32_t kTurnTokens = 16;
 
@@ -381,6 +381,8 @@ Attempt ContextSteps::fly(Operation& operation, const Again& again, const Chunk&
     operation.requeries.erase(operation.requeries.begin(),
                               operation.requeries.begin() + chunk.answered_count);
   }
+  const bool replays = context.parts().states() != nullptr && !again.is_of_state;
+  if (replays) replica().counts.replayed_token_count += chunk.requery_count;
   context.note_use(draft.id());
   draft.last_pass().is_last = chunk.is_last;
   if (!chunk.is_last) return Attempt::Later;

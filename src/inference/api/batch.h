@@ -128,7 +128,7 @@ struct SlotMask {
 // The state after the first row_count rows of a pass goes into a slot.
 struct StateWrite {
   std::uint32_t row_count = 0;
-  StateSlot slot = kNoState;
+  StateSlot slot{};
 };
 
 // Consecutive rows [row_first, row_first + row_count) of one sequence.
@@ -138,10 +138,9 @@ struct ForwardPass {
   std::uint32_t row_count = 0;
   std::uint32_t visible_slot_end = 0;
   std::optional<SlotMask> mask{};
-  // Of models with states. No slot to begin from: the state before any text.
+  // No slot to begin from: the state before any text, or a model without states.
   StateSlot state_from = kNoState;
-  std::uint32_t state_write_first = 0;  // Into Batch::state_writes, by rising row_count.
-  std::uint32_t state_write_count = 0;
+  std::uint32_t state_write_first = 0, state_write_count = 0;  // In Batch::state_writes, rising.
 };
 
 enum class DistributionKind : std::uint8_t {

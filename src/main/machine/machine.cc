@@ -59,8 +59,11 @@ inference::DeviceOptions device_options(const cli::EngineOptions& options, std::
   device.name = device_name(options.backend);
   device.threads = threads;
   device.page_size = options.page_size;
-  device.page_count = options.kv_pages.value_or(0);
-  device.kv_memory_bytes = kv_memory_bytes(options) / model_count;
+  device.page_count = options.pool.page_count.value_or(0);
+  device.kv_memory_bytes = kv_memory_bytes(options.pool) / model_count;
+  if (options.pool.state_memory_bytes) {
+    device.state_memory_bytes = *options.pool.state_memory_bytes / model_count;
+  }
   device.kv_format = kv_format_of(options.kv_format);
   device.kv_mode = options.kv_mode == cli::KvModeChoice::Basic ? inference::KvMode::Basic
                                                                : inference::KvMode::Paged;

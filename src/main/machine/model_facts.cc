@@ -54,28 +54,28 @@ Result<void> check_pool(const std::string& model, const inference::ModelSpec& sp
                         const cli::EngineOptions& engine, std::uint64_t kv_memory) {
   const std::uint64_t page_bytes = bytes_per_token(spec, engine.kv_format) * engine.page_size;
   const std::uint64_t machine_bytes = memory_bytes_total();
-  if (engine.kv_memory_bytes && kv_memory < page_bytes) {
+  if (engine.pool.memory_bytes && kv_memory < page_bytes) {
     return Error(ErrorCode::InvalidArgument,
-                 "--kv-memory " + readable_bytes(*engine.kv_memory_bytes) +
+                 "--kv-memory " + readable_bytes(*engine.pool.memory_bytes) +
                      " holds no page: a page of " + model + " takes " + readable_bytes(page_bytes));
   }
-  if (engine.kv_memory_bytes && *engine.kv_memory_bytes > machine_bytes) {
+  if (engine.pool.memory_bytes && *engine.pool.memory_bytes > machine_bytes) {
     return Error(ErrorCode::InvalidArgument,
-                 "--kv-memory " + readable_bytes(*engine.kv_memory_bytes) + " is more than the " +
+                 "--kv-memory " + readable_bytes(*engine.pool.memory_bytes) + " is more than the " +
                      readable_bytes(machine_bytes) + " of this machine");
   }
-  if (engine.kv_pages && *engine.kv_pages > machine_bytes / page_bytes) {
+  if (engine.pool.page_count && *engine.pool.page_count > machine_bytes / page_bytes) {
     return Error(ErrorCode::InvalidArgument,
-                 "--kv-pages " + std::to_string(*engine.kv_pages) + " of " + model + " take " +
-                     readable_bytes(*engine.kv_pages * page_bytes) + "; this machine has " +
-                     readable_bytes(machine_bytes) + ", which is room for " +
-                     std::to_string(machine_bytes / page_bytes));
+                 "--kv-pages " + std::to_string(*engine.pool.page_count) + " of " + model +
+                     " take " + readable_bytes(*engine.pool.page_count * page_bytes) +
+                     "; this machine has " + readable_bytes(machine_bytes) +
+                     ", which is room for " + std::to_string(machine_bytes / page_bytes));
   }
   return {};
 }
 
-std::uint64_t kv_memory_bytes(const cli::EngineOptions& engine) {
-  if (engine.kv_memory_bytes) return *engine.kv_memory_bytes;
+std::uint64_t kv_memory_bytes(const cli::PoolOptions& pool) {
+  if (pool.memory_bytes) return *pool.memory_bytes;
   const std::uint64_t bytes =
       std::min(memory_bytes_total(), memory_group_bytes_max().value_or(UINT64_MAX));
   return std::min(bytes / kPoolShareDefault, kPoolBytesMaxDefault);
@@ -118,7 +118,13 @@ Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineO
   facts.kv_bytes_per_token = bytes_per_token(facts.spec, engine.kv_format);
   facts.page_size = engine.page_size;
   const std::uint64_t page_bytes = facts.kv_bytes_per_token * engine.page_size;
-  facts.pool_page_count = engine.kv_pages ? *engine.kv_pages : kv_memory_bytes(engine) / page_bytes;
+  std::uint64_t pool_bytes = kv_memory_bytes(engine.pool);
+  if (facts.state_bytes > 0) {
+    facts.state_count = engine.pool.state_memory_bytes.value_or(pool_bytes / 2) / facts.state_bytes;
+    pool_bytes -= std::min(pool_bytes, facts.state_count * facts.state_bytes);
+  }
+  facts.pool_page_count =
+      engine.pool.page_count ? *engine.pool.page_count : pool_bytes / page_bytes;
   facts.pool_bytes = facts.pool_page_count * page_bytes;
   facts.pool_token_count = facts.pool_page_count * engine.page_size;
   return facts;

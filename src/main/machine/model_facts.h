@@ -24,6 +24,7 @@ struct ModelFacts {
   std::uint64_t parameters_per_token = 0;
   std::uint64_t expert_bytes = 0;  // All experts that routers choose from.
   std::uint64_t state_bytes = 0;   // Of one state; 0: the model has none.
+  std::uint64_t state_count = 0;   // States that fit their part of the pool's memory.
   std::vector<inference::WeightSource::LeftOut> left_out;
   std::map<std::string, std::uint64_t> bytes_by_format;
   std::string kv_format;
@@ -44,6 +45,6 @@ Result<void> check_pool(const std::string& model, const inference::ModelSpec& sp
                         const cli::EngineOptions& engine, std::uint64_t kv_memory);
 
 // As configured; else a quarter of the machine's memory, at most 8 GiB.
-std::uint64_t kv_memory_bytes(const cli::EngineOptions& engine);
+std::uint64_t kv_memory_bytes(const cli::PoolOptions& pool);
 
 }  // namespace quire

@@ -199,7 +199,9 @@ void print_facts(const ModelFacts& facts) {
   if (!facts.left_out.empty()) line("left out", left_out_text(facts));
   line("KV format", facts.kv_format);
   line("KV bytes per token", number(facts.kv_bytes_per_token));
-  if (has_states) line("state", cli::bytes_text(facts.state_bytes) + " for each that is kept");
+  if (has_states)
+    line("state",
+         cli::bytes_text(facts.state_bytes) + " each; " + number(facts.state_count) + " fit");
   line("KV pool", cli::bytes_text(facts.pool_bytes) + ": " + number(facts.pool_page_count) +
                       " pages of " + number(facts.page_size));
   line("tokens that fit", number(facts.pool_token_count));
@@ -229,6 +231,7 @@ void add_states(nlohmann::json& json, const ModelFacts& facts, const LayerFacts&
   json["recurrent_value_heads"] = number_or_array(layers.recurrent_value_head_counts);
   json["recurrent_head_dim"] = number_or_array(layers.recurrent_head_dims);
   json["state_bytes"] = facts.state_bytes;
+  json["state_count"] = facts.state_count;
 }
 
 // A member that models lack whose files are read whole.

@@ -65,8 +65,8 @@ Result<TierCosts> measure_tiers(const cli::EngineOptions& options) {
     return Error(ErrorCode::Io, "no folder for a store could be made among the temporary files");
   }
   cli::EngineOptions engine = options;
-  engine.kv_memory_bytes.reset();
-  engine.kv_pages = kPoolPageCount;
+  engine.pool.memory_bytes.reset();
+  engine.pool.page_count = kPoolPageCount;
   engine.store_use = cli::StoreUse::Required;
   engine.store_folder = (folder.path() / "store").string();
   engine.tiers.host_bytes = 0;
