@@ -111,7 +111,7 @@ function(quire_library NAME)
     # A test program puts its own copies of the files with planted faults before the library's, so those
     # are members of their own: one for each test program that replaces some.
     set(members)
-    foreach(planted PAGES ADAPTERS ENGINE SANDBOX)
+    foreach(planted PAGES SHARED ENGINE SANDBOX)
       set(replaced ${QUIRE_PLANTED_${planted}})
       list(TRANSFORM replaced PREPEND ${CMAKE_SOURCE_DIR}/src/)
       set(apart)
@@ -156,8 +156,9 @@ set(QUIRE_PLANTED_PAGES
   control/store/snapshot_store_collect.cc control/store/snapshot_store_plan.cc
   control/store/snapshot_store_save.cc control/store/store_file.cc control/tiers/page_tiers.cc
   application/lifecycle/admission.cc)
-set(QUIRE_PLANTED_ADAPTERS
-  control/batches/batch_draft.cc control/contexts/tail_page.cc control/pages/page_name.cc)
+set(QUIRE_PLANTED_SHARED
+  control/batches/batch_draft.cc control/contexts/context_states.cc control/contexts/tail_page.cc
+  control/pages/page_name.cc control/states/state_cache.cc)
 set(QUIRE_PLANTED_ENGINE
   application/hostcalls/future_table.cc application/hostcalls/handle_table.cc
   application/hostcalls/mailbox.cc

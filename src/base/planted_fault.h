@@ -36,16 +36,21 @@ enum class Fault : std::uint8_t {
   LoadedFromStaleSlot,    // A page on a tier does not hold its name: its place becomes another's.
   ChecksumNotChecked,
   FolderNotSynced,
-  IndexBeforePages,    // The index names pages that the disk may not have.
-  CollectsReusedPage,  // gc takes a page that a save in progress counts on.
-  QuotaCountsTwice,    // Pages that a tenant's snapshots share count for each of them.
-  BatchOverLimit,      // A batch has a row more than the device takes.
-  PriorityIgnored,     // The older operation goes first, whatever its priority.
-  AgingOff,            // A long wait never raises a priority.
-  ShareIgnored,        // Tenants have their turns in a fixed order.
-  ConflictMerged,      // A forward joins the batch that computes its input.
-  BarrierSkipped,      // A synchronize does not wait for what its queue does before it.
-  AdmissionForgets,    // An instance that ends keeps its place.
+  IndexBeforePages,     // The index names pages that the disk may not have.
+  CollectsReusedPage,   // gc takes a page that a save in progress counts on.
+  QuotaCountsTwice,     // Pages that a tenant's snapshots share count for each of them.
+  BatchOverLimit,       // A batch has a row more than the device takes.
+  PriorityIgnored,      // The older operation goes first, whatever its priority.
+  AgingOff,             // A long wait never raises a priority.
+  ShareIgnored,         // Tenants have their turns in a fixed order.
+  ConflictMerged,       // A forward joins the batch that computes its input.
+  BarrierSkipped,       // A synchronize does not wait for what its queue does before it.
+  StateOffByOne,        // A context goes on from a state as if it stood a token later.
+  RequeryChangesState,  // The last token changes the state again when its output is wanted again.
+  SharedStateChanged,   // A state that another context knows is changed in place.
+  StateKeptBehindPage,  // A page loses its bytes, and the state after it is still found.
+  StateSlotUnfenced,    // A slot is given out while a batch may still touch it.
+  AdmissionForgets,     // An instance that ends keeps its place.
   // The simulation of the whole engine must notice the faults from here on.
   WakeUpLost,            // A program that waits for several futures is not woken.
   WokenTwice,            // What ended one wait ends the next one too.
@@ -57,6 +62,7 @@ enum class Fault : std::uint8_t {
   BudgetNotLent,         // What a child may use, its parent may use as well.
   GenerationNotChecked,  // A handle that stands for nothing reaches what has its place now.
   PageKeptBehindEnd,     // Of a program that ends while the device works for it.
+  DraftStateKept,        // The state after drafts stays, though they do not stand.
   LogUnbounded,          // The log keeps lines beyond its limit although they are not read.
   LogDropNotTold,        // A line of the log that did not fit is missing without a word.
   LogRestLost,           // A line of the log ends where standard error refused it.

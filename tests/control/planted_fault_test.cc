@@ -27,6 +27,9 @@ constexpr std::uint64_t kBeginningCount = 4;  // Of seeds; `make test` takes one
 void run_all(std::uint64_t seed) {
   control::PageProgram(control::Knobs::of_seed(seed), seed).run();
 }
+void run_with_states(std::uint64_t seed) {
+  control::PageProgram(control::Knobs::with_states(seed), seed).run();
+}
 void run_page_cache(std::uint64_t seed) {
   for (const std::uint32_t hash_bits : {8u, 64u}) test::PageCacheProgram(seed, hash_bits).run();
 }
@@ -47,6 +50,7 @@ using test::Driver;
 using test::Plant;
 
 constexpr Driver kAll{"all", run_all};
+constexpr Driver kStates{"states", run_with_states};
 constexpr Driver kPageCache{"page cache", run_page_cache};
 constexpr Driver kStore{"store", run_store};
 constexpr Driver kSchedule{"schedule", run_schedule};
@@ -87,6 +91,11 @@ constexpr Plant kPlants[] = {
     {Fault::ShareIgnored, "tenant share ignored", kSchedule},
     {Fault::ConflictMerged, "conflicting forwards merged", kSchedule},
     {Fault::BarrierSkipped, "order broken across a synchronize", kSchedule},
+    {Fault::StateOffByOne, "a state of another offset", kStates},
+    {Fault::RequeryChangesState, "a requery that changes a state", kStates},
+    {Fault::SharedStateChanged, "a shared state changed in place", kStates},
+    {Fault::StateKeptBehindPage, "a page gone and its state found", kStates},
+    {Fault::StateSlotUnfenced, "a slot given out under its batch", kStates},
     {Fault::AdmissionForgets, "admission forgets who ended", kAdmission},
 };
 static_assert(std::size(kPlants) == kPartFaultCount, "a driver for each fault");
@@ -102,7 +111,7 @@ TEST_F(PlantedFaults, AreAllNoticedWithinAThousandSeeds) {
 }
 
 TEST_F(PlantedFaults, NothingIsNoticedWhereNoneIsPlanted) {
-  const Driver drivers[] = {kAll, kPageCache, kStore, kSchedule, kAdmission};
+  const Driver drivers[] = {kAll, kStates, kPageCache, kStore, kSchedule, kAdmission};
   EXPECT_EQ(test::noticed_unplanted(drivers, kSeedCountUnplanted), "");
 }
 

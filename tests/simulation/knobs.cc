@@ -1,5 +1,7 @@
 #include "simulation/knobs.h"
 
+#include <iterator>
+
 #include "base/check.h"
 #include "base/clock.h"
 #include "simulation/dice.h"
@@ -119,7 +121,10 @@ const char* scenario_name(Scenario scenario) {
 }
 
 Knobs Knobs::of_seed(std::uint64_t seed) {
-  return of(static_cast<Scenario>(seed % kScenarioCount), seed);
+  constexpr std::uint32_t kStates[] = {2, 3, 5, 16, 64};
+  Knobs knobs = of(static_cast<Scenario>(seed % kScenarioCount), seed);
+  if (seed >= kStateSeeds) knobs.state_count = kStates[seed / kScenarioCount % std::size(kStates)];
+  return knobs;
 }
 
 Knobs Knobs::of(Scenario scenario, std::uint64_t seed) {

@@ -18,6 +18,9 @@ enum class Scenario : std::uint8_t {
 inline constexpr std::uint32_t kScenarioCount = 5;
 const char* scenario_name(Scenario scenario);
 
+// From here on models have states. (From kAdapterSeeds on worlds have adapters: adapter_operator.h.)
+inline constexpr std::uint64_t kStateSeeds = 2'000'000'000;
+
 struct Knobs {
   Scenario scenario = Scenario::Peace;
 
@@ -25,6 +28,7 @@ struct Knobs {
   std::uint32_t model_count = 1;
   std::uint32_t page_size = 8;
   std::uint32_t page_count = 256;
+  std::uint32_t state_count = 0;  // Slots for states of each model; 0: models have none.
   std::uint32_t row_count_max = 64;
   std::uint32_t sequence_count = 64;
   std::uint32_t embed_slot_count = 256;

@@ -39,6 +39,7 @@ inference::SimulatedBackendOptions Device::options(const Knobs& knobs) {
   }
   options.page_size = knobs.page_size;
   options.page_count = knobs.page_count;
+  options.state_count = knobs.state_count;
   options.sequence_count = knobs.sequence_count;
   options.embed_slot_count = knobs.embed_slot_count;
   options.row_count_max = knobs.row_count_max;

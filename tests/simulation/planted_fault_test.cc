@@ -30,6 +30,8 @@ void run_world(std::uint64_t seed, bool verifies) {
 constexpr test::Driver kWorlds{"worlds", [](std::uint64_t seed) { run_world(seed, true); }};
 constexpr test::Driver kWorldsWithAdapters{
     "adapters", [](std::uint64_t seed) { run_world(simulation::kAdapterSeeds + seed, true); }};
+constexpr test::Driver kWorldsWithStates{
+    "states", [](std::uint64_t seed) { run_world(simulation::kStateSeeds + seed, true); }};
 // Without verify(), so that only what guests get can give a fault away.
 constexpr test::Driver kOutputsWithAdapters{
     "outputs", [](std::uint64_t seed) { run_world(simulation::kAdapterSeeds + seed, false); }};
@@ -52,6 +54,7 @@ constexpr test::Plant kPlants[] = {
     {Fault::BudgetNotLent, "child's budget not its parent's", kWorlds},
     {Fault::GenerationNotChecked, "handle generation not checked", kWorlds},
     {Fault::PageKeptBehindEnd, "page kept after trap", kWorlds},
+    {Fault::DraftStateKept, "a draft's state kept", kWorldsWithStates},
     {Fault::LogUnbounded, "log unbounded", kWorlds},
     {Fault::LogDropNotTold, "dropped line of the log not counted", kWorlds},
     {Fault::LogRestLost, "rest of a line of the log lost", kWorlds},

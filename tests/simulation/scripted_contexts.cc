@@ -101,6 +101,7 @@ void ScriptedGuest::create_context() {
   if (!check("context.create", handle)) return;
   Context made{
       .handle = static_cast<std::int32_t>(handle), .queue = queue->handle, .model = queue->model};
+  made.content.has_states = town_.knobs.state_count > 0;
   made.content.use(queue->set);
   add_context(std::move(made));
   append();

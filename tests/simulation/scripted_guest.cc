@@ -71,7 +71,7 @@ const std::vector<ScriptedGuest::Operation>& ScriptedGuest::operations() {
       {"fork", {6, 1, 0, 1, 0, 3}, &G::fork},
       {"rewind", {3, 0, 0, 0, 0, 2}, &G::rewind},
       {"truncate", {2, 0, 0, 0, 0, 1}, &G::truncate},
-      {"drop_range", {2, 0, 0, 0, 0, 1}, &G::drop_range},
+      {"drop_range", {2, 0, 0, 0, 0, 1}, &G::drop_range, true},
       {"splice", {2, 0, 0, 0, 0, 1}, &G::splice},
       {"reserve", {1, 0, 0, 0, 0, 1}, &G::reserve},
       {"drop_context", {3, 1, 0, 0, 0, 2}, &G::drop_context},
@@ -87,15 +87,15 @@ const std::vector<ScriptedGuest::Operation>& ScriptedGuest::operations() {
       {"verify_drafts", {4, 0, 0, 1, 0, 2}, &G::verify_drafts},
       {"compile_grammar", {2, 1, 1, 0, 0, 1}, &G::compile_grammar},
       {"look_at_token_kinds", {1, 0, 1, 0, 0, 1}, &G::look_at_token_kinds},
-      {"create_run", {0, 6, 0, 0, 0, 1}, &G::create_run},
-      {"extend_run", {0, 24, 0, 0, 0, 4}, &G::extend_run},
-      {"export_run", {0, 4, 0, 0, 0, 1}, &G::export_run},
-      {"import_pages", {0, 5, 0, 0, 0, 1}, &G::import_pages},
-      {"take_pages", {1, 4, 0, 0, 0, 1}, &G::take_pages},
-      {"make_context_of_run", {0, 4, 0, 0, 0, 1}, &G::make_context_of_run},
+      {"create_run", {0, 6, 0, 0, 0, 1}, &G::create_run, true},
+      {"extend_run", {0, 24, 0, 0, 0, 4}, &G::extend_run, true},
+      {"export_run", {0, 4, 0, 0, 0, 1}, &G::export_run, true},
+      {"import_pages", {0, 5, 0, 0, 0, 1}, &G::import_pages, true},
+      {"take_pages", {1, 4, 0, 0, 0, 1}, &G::take_pages, true},
+      {"make_context_of_run", {0, 4, 0, 0, 0, 1}, &G::make_context_of_run, true},
       {"list_exports", {0, 1, 0, 0, 0, 1}, &G::list_exports},
       {"unexport", {0, 3, 0, 0, 0, 1}, &G::unexport},
-      {"drop_run", {0, 3, 0, 0, 0, 1}, &G::drop_run},
+      {"drop_run", {0, 3, 0, 0, 0, 1}, &G::drop_run, true},
       {"say", {3, 1, 6, 4, 3, 4}, &G::say},
       {"listen", {2, 0, 8, 2, 2, 3}, &G::listen},
       {"send_file", {1, 0, 3, 1, 1, 2}, &G::send_file},
@@ -118,8 +118,8 @@ const std::vector<ScriptedGuest::Operation>& ScriptedGuest::operations() {
       {"speak_to_child", {0, 0, 1, 6, 0, 2}, &G::speak_to_child},
       {"wait_for_child", {0, 0, 1, 6, 0, 2}, &G::wait_for_child},
       {"kill_child", {0, 0, 0, 2, 0, 1}, &G::kill_child},
-      {"copy_run", {0, 5, 0, 0, 0, 1}, &G::copy_run},
-      {"mask_run", {0, 5, 0, 0, 0, 1}, &G::mask_run},
+      {"copy_run", {0, 5, 0, 0, 0, 1}, &G::copy_run, true},
+      {"mask_run", {0, 5, 0, 0, 0, 1}, &G::mask_run, true},
       {"look_at_context", {3, 1, 0, 0, 0, 1}, &G::look_at_context},
       {"commit_pages", {2, 0, 0, 0, 0, 1}, &G::commit_pages},
       {"release_pages", {2, 0, 0, 0, 0, 1}, &G::release_pages},
@@ -351,11 +351,15 @@ void ScriptedGuest::operate() {
   if (town_.adapters.is_open() && dice_.one_in(kOperationsPerUseOfAdapters)) {
     return operate_adapters();
   }
+  const auto weight_of = [this](const Operation& each) {
+    const bool is_refused = each.is_without_states && town_.knobs.state_count > 0;
+    return is_refused ? 0 : each.weights[static_cast<std::size_t>(role_)];
+  };
   std::uint32_t sum = 0;
-  for (const Operation& each : operations()) sum += each.weights[static_cast<std::size_t>(role_)];
+  for (const Operation& each : operations()) sum += weight_of(each);
   std::uint32_t draw = dice_.below(sum);
   for (const Operation& each : operations()) {
-    const std::uint32_t weight = each.weights[static_cast<std::size_t>(role_)];
+    const std::uint32_t weight = weight_of(each);
     if (draw < weight) {
       (this->*each.act)();
       break;

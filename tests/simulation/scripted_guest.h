@@ -47,6 +47,7 @@ class ScriptedGuest final : public sandbox::FakeGuest, private GuestObjects {
     const char* name;
     std::uint32_t weights[kRoleCount];
     void (ScriptedGuest::*act)();
+    bool is_without_states = false;  // What it does is refused where models have states.
   };
 
  private:

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kSeedCount = 10'000;
 constexpr std::uint64_t kAdapterSeedCount = 2'000;  // From kAdapterSeeds on.
+constexpr std::uint64_t kStateSeedCount = 1'500;    // From kStateSeeds on.
 constexpr std::uint64_t kOtherProcessCount = 80;
 constexpr std::uint64_t kTestCount = 8;  // That share the seeds, so that none takes long.
 
@@ -42,6 +43,9 @@ std::vector<std::uint64_t> seeds_of_today() {
   std::vector<std::uint64_t> seeds = campaign_seeds(kSeedCount);
   for (const std::uint64_t seed : campaign_seeds(kAdapterSeedCount)) {
     seeds.push_back(kAdapterSeeds + seed);
+  }
+  for (const std::uint64_t seed : campaign_seeds(kStateSeedCount)) {
+    seeds.push_back(kStateSeeds + seed);
   }
   return seeds;
 }

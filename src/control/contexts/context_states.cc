@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::control {
 
@@ -29,6 +30,7 @@ StandingState ContextStates::nearest(const StatedChain& of, std::uint32_t length
     }
     node = of.cache.parent(node);
   }
+  if (is_planted(Fault::StateOffByOne) && best.length > 0 && best.length < length) ++best.length;
   return best;
 }
 
@@ -154,6 +156,7 @@ void ContextStates::end_flight(const StatedChain& of, bool is_written, std::uint
     if (!was_in_place || !was_current) forget(of.states, current_, before_);
   }
   current_ = last;
+  if (is_planted(Fault::DraftStateKept)) current_.length = std::min(current_.length, length);
   cut(of.states, length);  // Drafts that do not stand.
 }
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::control {
 
@@ -75,6 +76,7 @@ void StateCache::end_reserve(const StateRef& ref) {
 }
 
 bool StateCache::may_change(StateSlot slot) const {
+  if (is_planted(Fault::SharedStateChanged)) return true;
   return !at(slot).is_sealed && slots_.hold_count(page_of(slot)) == 1;
 }
 
@@ -123,6 +125,10 @@ void StateCache::leave_cold(StateSlot slot) {
   }
 }
 
+bool StateCache::is_fenced(StateSlot slot) const {
+  return slots_.is_fenced(page_of(slot)) && !is_planted(Fault::StateSlotUnfenced);
+}
+
 void StateCache::evict(StateSlot slot) {
   unkeep(slot);
   slots_.evict(page_of(slot));
@@ -132,7 +138,7 @@ void StateCache::evict(StateSlot slot) {
 bool StateCache::evict_multiple() {
   for (const Multiple& each : multiples_) {
     const StateSlot slot{std::get<2>(each)};
-    if (slots_.is_fenced(page_of(slot))) continue;
+    if (is_fenced(slot)) continue;
     multiples_.erase(each);
     cold_.remove(entry_of(slot));
     evict(slot);
@@ -142,10 +148,8 @@ bool StateCache::evict_multiple() {
 }
 
 bool StateCache::evict_cold() {
-  const auto is_fenced = [this](EntryId entry) {
-    return slots_.is_fenced(PageId{index_of(entry)});
-  };
-  const std::optional<EntryId> victim = cold_.evict(is_fenced, 0);
+  const auto may_not_go = [this](EntryId entry) { return is_fenced(StateSlot{index_of(entry)}); };
+  const std::optional<EntryId> victim = cold_.evict(may_not_go, 0);
   if (victim) evict(StateSlot{index_of(*victim)});
   return victim.has_value();
 }
@@ -154,7 +158,7 @@ bool StateCache::evict_reserved(const Importance& importance) {
   for (auto each = reserved_.rbegin(); each != reserved_.rend(); ++each) {
     if (each->first <= importance) return false;
     const StateSlot slot{each->second};
-    if (slots_.is_fenced(page_of(slot))) continue;
+    if (is_fenced(slot)) continue;
     reserved_.erase(std::next(each).base());
     cold_.remove(entry_of(slot));
     evict(slot);
@@ -219,6 +223,7 @@ void StateCache::set_turn(const StateRef& ref) {
 }
 
 void StateCache::page_gone(NodeId node) {
+  if (is_planted(Fault::StateKeptBehindPage)) return;
   const auto found = by_node_.find(node);
   if (found == by_node_.end()) return;
   const StateSlot slot = found->second;

@@ -241,7 +241,7 @@ ContextSteps::Again ContextSteps::again_of(const Operation& operation) const {
   if (wanted == 0) return {.row_count = written - last.length, .from = last};
   const std::uint32_t first = operation.requeries.front().position;
   if (last.length == written && first + 1 == written && parts.tokens().queued_count() == 0) {
-    return {.row_count = 1, .from = last, .is_of_state = true};
+    return {.row_count = 1, .from = last, .is_of_state = !is_planted(Fault::RequeryChangesState)};
   }
   const StandingState from = parts.states()->nearest(chain, std::min(first, written));
   return {.row_count = written - from.length, .from = from};
