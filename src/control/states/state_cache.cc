@@ -81,11 +81,12 @@ bool StateCache::may_change(StateSlot slot) const {
 }
 
 void StateCache::seal(const StateRef& ref) {
-  if (is_there(ref)) at(ref.slot).is_sealed = true;
+  if (is_there(ref)) at(ref.slot).is_sealed = at(ref.slot).is_forked = true;
 }
 
 void StateCache::discard(const StateRef& ref) {
-  if (!is_there(ref) || !is_cold(ref.slot) || at(ref.slot).is_sealed) return;
+  if (!is_there(ref) || !is_cold(ref.slot)) return;
+  if (at(ref.slot).is_forked || at(ref.slot).node != kNoNode) return;
   leave_cold(ref.slot);
   cold_.remove(entry_of(ref.slot));
   slots_.discard(page_of(ref.slot));

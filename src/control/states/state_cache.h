@@ -99,7 +99,7 @@ class StateCache final : public LostPageSink {
   // Whether its only holder may change it in place.
   bool may_change(StateSlot slot) const;
   void seal(const StateRef& ref);
-  // The state is not wanted any more. One that is held, sealed or gone stays as it is.
+  // The state is not wanted any more. One that is held, kept, forked or gone stays.
   void discard(const StateRef& ref);
 
   // The state after `node`, whose bytes are there, is kept from now on: this one, unless there is
@@ -134,7 +134,8 @@ class StateCache final : public LostPageSink {
     StateKind kind = StateKind::Running;
     std::uint32_t length = 0;
     bool is_sealed = false;
-    bool is_used = false;  // Since it was kept.
+    bool is_forked = false;  // Two contexts remember it.
+    bool is_used = false;    // Since it was kept.
     std::uint64_t cold_at = 0;
     Importance reserved_for = kNobody;
   };

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Asks whether a server computes again what it has computed: conversations that interleave, branch, are edited and go on.
+
+    bench/notebook/notebook.py --model FILE.gguf [--server quire|FOLDER] [--kv-memory 8GB] [--state-memory BYTES]
+                               [--scale 1.0] [--turns 12] [--json OUT]
+
+FOLDER holds a llama-server. Four conversations of so many turns take turns themselves. Three grow to 8,000
+tokens and one to 20,000 (times --scale). Then the first one branches at an older message, the second is
+edited in the middle, and the first goes on where it was. The prompts are random tokens, so each prompt's
+longest prefix that the server has computed is known. For each request the table has the tokens of the prompt,
+those after that prefix (new), those that the server computed, and the time to the answer.
+Nothing else should run on the machine.
+"""
+import argparse
+import contextlib
+import json
+import pathlib
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+QUIRE = ROOT / "build/release/quire"
+LENGTHS = [8_000, 8_000, 8_000, 20_000]
+ANSWER_TOKENS = 16
+TOKEN_COUNT = 20_000  # Prompts use so many of the vocabulary, from TOKEN_FIRST on.
+TOKEN_FIRST = 1_000
+START_SECONDS_MAX = 120
+REQUEST_SECONDS_MAX = 600
+
+
+def free_port():
+    with socket.socket() as any_socket:
+        any_socket.bind(("127.0.0.1", 0))
+        return any_socket.getsockname()[1]
+
+
+def command_of(args, port, folder):
+    if args.server == "quire":
+        command = [QUIRE, "serve", "--model", args.model, "--listen", f"127.0.0.1:{port}", "--store", folder,
+                   "--kv-memory", args.kv_memory]
+        return command + (["--state-memory", args.state_memory] if args.state_memory else [])
+    return [pathlib.Path(args.server) / "llama-server", "-m", args.model, "--host", "127.0.0.1", "--port", port, "-np", 4,
+            "-c", 4 * 24_576, "-ctxcp", 64, "-cms", 256, "-cram", 8192, "--no-webui"]
+
+
+@contextlib.contextmanager
+def started(args):
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
+        server = subprocess.Popen(list(map(str, command_of(args, port, folder))), stdout=log, stderr=log)
+        try:
+            wait_until_ready(server, port, log)
+            yield port
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def wait_until_ready(server, port, log):
+    end = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < end and server.poll() is None:
+        with contextlib.suppress(OSError, urllib.error.URLError):
+            if urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).status == 200:
+                return
+        time.sleep(0.2)
+    log.seek(0)
+    sys.exit(f"the server did not become ready:\n{log.read().decode(errors='replace')[-2000:]}")
+
+
+def ask(port, tokens):
+    """The tokens of the prompt that the server computed, and the seconds until the answer is there."""
+    body = {"prompt": tokens, "max_tokens": ANSWER_TOKENS, "temperature": 0, "ignore_eos": True, "cache_prompt": True}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    begin = time.monotonic()
+    with urllib.request.urlopen(request, timeout=REQUEST_SECONDS_MAX) as reply:
+        answer = json.load(reply)
+    seconds = time.monotonic() - begin
+    usage = answer["usage"]
+    if "timings" in answer:  # llama-server.
+        return answer["timings"]["prompt_n"], seconds
+    return usage["prompt_tokens"] - usage["prompt_tokens_details"]["cached_tokens"], seconds
+
+
+class Notebook:
+    """Sends prompts, and knows the longest prefix of each that was computed before."""
+
+    def __init__(self, port):
+        self.port, self.seen, self.rows = port, [], []
+
+    def send(self, name, tokens):
+        known = max((shared_count(tokens, each) for each in self.seen), default=0)
+        computed, seconds = ask(self.port, tokens)
+        self.seen.append(tokens)
+        row = {"name": name, "prompt": len(tokens), "new": len(tokens) - known, "computed": computed, "seconds": seconds}
+        self.rows.append(row)
+        print(f"{name:24} {row['prompt']:7} {row['new']:7} {computed:9} {computed - row['new']:7} {seconds:9.2f}", flush=True)
+
+
+def shared_count(left, right):
+    for index, (one, other) in enumerate(zip(left, right)):
+        if one != other:
+            return index
+    return min(len(left), len(right))
+
+
+def some_tokens(rng, count):
+    return [TOKEN_FIRST + rng.randrange(TOKEN_COUNT) for _ in range(count)]
+
+
+def write(notebook, args):
+    rng = random.Random(1)
+    steps = [round(length * args.scale / args.turns) for length in LENGTHS]
+    texts = [[] for _ in steps]
+    for turn in range(args.turns):
+        for number, step in enumerate(steps):
+            texts[number] = texts[number] + some_tokens(rng, step)
+            notebook.send(f"conversation {number + 1} turn {turn + 1}", texts[number])
+    older = texts[0][:len(texts[0]) // 2]
+    notebook.send("a branch at the middle", older + some_tokens(rng, steps[0]))
+    edited = list(texts[1])
+    edited[len(edited) // 2] = TOKEN_FIRST + TOKEN_COUNT
+    notebook.send("an edit in the middle", edited)
+    notebook.send("back to the first", texts[0] + some_tokens(rng, steps[0]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--server", default="quire", help="quire, or a folder with llama-server")
+    parser.add_argument("--kv-memory", default="8GB")
+    parser.add_argument("--state-memory")
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--turns", type=int, default=12)
+    parser.add_argument("--json", type=pathlib.Path)
+    args = parser.parse_args()
+    print(f"{'request':24} {'prompt':>7} {'new':>7} {'computed':>9} {'beyond':>7} {'seconds':>9}")
+    with started(args) as port:
+        notebook = Notebook(port)
+        write(notebook, args)
+    total = sum(row["computed"] for row in notebook.rows)
+    print(f"computed {total} tokens, of which {sum(row['new'] for row in notebook.rows)} were new")
+    if args.json:
+        args.json.write_text(json.dumps(notebook.rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
