@@ -49,7 +49,6 @@ enum class Fault : std::uint8_t {
   RequeryChangesState,  // The last token changes the state again when its output is wanted again.
   SharedStateChanged,   // A state that another context knows is changed in place.
   StateKeptBehindPage,  // A page loses its bytes, and the state after it is still found.
-  StateSlotUnfenced,    // A slot is given out while a batch may still touch it.
   AdmissionForgets,     // An instance that ends keeps its place.
   // The simulation of the whole engine must notice the faults from here on.
   WakeUpLost,            // A program that waits for several futures is not woken.
@@ -63,6 +62,7 @@ enum class Fault : std::uint8_t {
   GenerationNotChecked,  // A handle that stands for nothing reaches what has its place now.
   PageKeptBehindEnd,     // Of a program that ends while the device works for it.
   DraftStateKept,        // The state after drafts stays, though they do not stand.
+  StateSlotUnfenced,     // A slot for a state is given out while a batch may still touch it.
   LogUnbounded,          // The log keeps lines beyond its limit although they are not read.
   LogDropNotTold,        // A line of the log that did not fit is missing without a word.
   LogRestLost,           // A line of the log ends where standard error refused it.

@@ -95,7 +95,6 @@ constexpr Plant kPlants[] = {
     {Fault::RequeryChangesState, "a requery that changes a state", kStates},
     {Fault::SharedStateChanged, "a shared state changed in place", kStates},
     {Fault::StateKeptBehindPage, "a page gone and its state found", kStates},
-    {Fault::StateSlotUnfenced, "a slot given out under its batch", kStates},
     {Fault::AdmissionForgets, "admission forgets who ended", kAdmission},
 };
 static_assert(std::size(kPlants) == kPartFaultCount, "a driver for each fault");

@@ -208,6 +208,17 @@ void ContextStates::leave(StateCache& states) {
   forget(states, current_, before_);
 }
 
+std::vector<StateSlot> ContextStates::held() const {
+  std::vector<StateSlot> slots;
+  if (!is_in_flight_) return slots;
+  const StateSlot from = pass_.from.ref.slot;
+  if (from != kNoState) slots.push_back(from);
+  for (const Write& each : writes_) {
+    if (each.slot != from) slots.push_back(each.slot);
+  }
+  return slots;
+}
+
 void ContextStates::verify(const StateCache& states, std::uint32_t length,
                            bool is_in_flight) const {
   QUIRE_CHECK(!is_in_flight_ || is_in_flight, "N1");

@@ -17,6 +17,7 @@
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "control/contexts/committed_chain.h"
 #include "control/states/state_cache.h"
@@ -71,6 +72,8 @@ class ContextStates {
   void fork_from(StateCache& states, ContextStates& parent);
   void leave(StateCache& states);  // The context ends.
 
+  // The slots that the pass under way holds; one twice if it is held twice.
+  std::vector<StateSlot> held() const;
   void verify(const StateCache& states, std::uint32_t length, bool is_in_flight) const;
 
  private:

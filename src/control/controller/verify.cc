@@ -88,6 +88,37 @@ void audit_instance(const Instance& instance, const Replica& replica,
   for (const PageId page : held) QUIRE_CHECK(ledger.holds(page), "S3: a ledger lacks a page");
 }
 
+// The slots for states: held by passes under way alone; each kept state's page is there.
+void audit_states(const ModelResources& resources, const std::vector<const Context*>& contexts) {
+  const StateCache& states = *resources.states;
+  states.verify();
+  states.for_each_kept([&](NodeId node) {
+    QUIRE_CHECK(resources.cache.is_resident(node), "R1: a state is kept after a page that is gone");
+  });
+  std::vector<std::uint32_t> holds(states.slot_count(), 0);
+  for (const Context* context : contexts) {
+    for (const StateSlot slot : context->parts().states()->held()) {
+      ++holds[static_cast<std::uint32_t>(slot)];
+    }
+  }
+  for (std::uint32_t index = 0; index < states.slot_count(); ++index) {
+    QUIRE_CHECK(states.slots().hold_count(PageId{index}) == holds[index],
+                "N1: the holds of a slot differ from a recount");
+  }
+}
+
+// The contexts of the replica's model that have a content.
+std::vector<const Context*> contexts_of(const Replica& replica, const OperationTable& table) {
+  std::vector<const Context*> all;
+  for (const auto& [order, instance] : table.instances) {
+    for (const Context* context : objects_of(*instance).contexts) {
+      if (context->replica() != &replica || context->chain().head() == kNoNode) continue;
+      all.push_back(context);
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 void Controller::verify_weights(const Replica& replica) const {
@@ -167,6 +198,7 @@ void Controller::verify_replica(const Replica& replica) const {
     QUIRE_CHECK(cache.pool().hold_count(PageId{index}) == holds[index],
                 "I2: the holds of a page differ from a recount");
   }
+  if (replica.resources.states) audit_states(replica.resources, contexts_of(replica, table_));
   QUIRE_CHECK(replica.resources.embed_slots.taken_count() == embed_slot_count,
               "S3: embed slots differ from a recount");
 }

@@ -240,7 +240,10 @@ ContextSteps::Again ContextSteps::again_of(const Operation& operation) const {
   const StandingState last = parts.states()->nearest(chain, written);
   if (wanted == 0) return {.row_count = written - last.length, .from = last};
   const std::uint32_t first = operation.requeries.front().position;
-  if (last.length == written && first + 1 == written && parts.tokens().queued_count() == 0) {
+  // Drafts come after the last token in its pass, so that is computed again then.
+  const bool has_drafts = operation.read != nullptr && !operation.read->drafts.empty();
+  const bool is_last_alone = first + 1 == written && parts.tokens().queued_count() == 0;
+  if (last.length == written && is_last_alone && !has_drafts) {
     return {.row_count = 1, .from = last, .is_of_state = !is_planted(Fault::RequeryChangesState)};
   }
   const StandingState from = parts.states()->nearest(chain, std::min(first, written));
