@@ -2,7 +2,7 @@
 """Asks whether a server computes again what it has computed: conversations that interleave, branch, are edited and go on.
 
     bench/notebook/notebook.py --model FILE.gguf [--server quire|FOLDER] [--kv-memory 8GB] [--state-memory BYTES]
-                               [--scale 1.0] [--turns 12] [--json OUT]
+                               [--scale 1.0] [--turns 12] [--tokens 1000,20000] [--json OUT]
 
 FOLDER holds a llama-server. Four conversations of so many turns take turns themselves. Three grow to 8,000
 tokens and one to 20,000 (times --scale). Then the first one branches at an older message, the second is
@@ -28,8 +28,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUIRE = ROOT / "build/release/quire"
 LENGTHS = [8_000, 8_000, 8_000, 20_000]
 ANSWER_TOKENS = 16
-TOKEN_COUNT = 20_000  # Prompts use so many of the vocabulary, from TOKEN_FIRST on.
-TOKEN_FIRST = 1_000
 START_SECONDS_MAX = 120
 REQUEST_SECONDS_MAX = 600
 
@@ -73,14 +71,22 @@ def wait_until_ready(server, port, log):
     sys.exit(f"the server did not become ready:\n{log.read().decode(errors='replace')[-2000:]}")
 
 
-def ask(port, tokens):
+def model_of(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=REQUEST_SECONDS_MAX) as reply:
+        return json.load(reply)["data"][0]["id"]
+
+
+def ask(port, model, tokens):
     """The tokens of the prompt that the server computed, and the seconds until the answer is there."""
-    body = {"prompt": tokens, "max_tokens": ANSWER_TOKENS, "temperature": 0, "ignore_eos": True, "cache_prompt": True}
+    body = {"model": model, "prompt": tokens, "max_tokens": ANSWER_TOKENS, "temperature": 0, "ignore_eos": True, "cache_prompt": True}
     request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     begin = time.monotonic()
-    with urllib.request.urlopen(request, timeout=REQUEST_SECONDS_MAX) as reply:
-        answer = json.load(reply)
+    try:
+        with urllib.request.urlopen(request, timeout=REQUEST_SECONDS_MAX) as reply:
+            answer = json.load(reply)
+    except urllib.error.HTTPError as error:
+        sys.exit(f"a prompt of {len(tokens)} tokens was refused: {error.read().decode(errors='replace')}")
     seconds = time.monotonic() - begin
     usage = answer["usage"]
     if "timings" in answer:  # llama-server.
@@ -92,11 +98,11 @@ class Notebook:
     """Sends prompts, and knows the longest prefix of each that was computed before."""
 
     def __init__(self, port):
-        self.port, self.seen, self.rows = port, [], []
+        self.port, self.model, self.seen, self.rows = port, model_of(port), [], []
 
     def send(self, name, tokens):
         known = max((shared_count(tokens, each) for each in self.seen), default=0)
-        computed, seconds = ask(self.port, tokens)
+        computed, seconds = ask(self.port, self.model, tokens)
         self.seen.append(tokens)
         row = {"name": name, "prompt": len(tokens), "new": len(tokens) - known, "computed": computed, "seconds": seconds}
         self.rows.append(row)
@@ -110,8 +116,9 @@ def shared_count(left, right):
     return min(len(left), len(right))
 
 
-def some_tokens(rng, count):
-    return [TOKEN_FIRST + rng.randrange(TOKEN_COUNT) for _ in range(count)]
+def some_tokens(rng, args, count):
+    first, end = args.tokens
+    return [rng.randrange(first, end) for _ in range(count)]
 
 
 def write(notebook, args):
@@ -120,14 +127,14 @@ def write(notebook, args):
     texts = [[] for _ in steps]
     for turn in range(args.turns):
         for number, step in enumerate(steps):
-            texts[number] = texts[number] + some_tokens(rng, step)
+            texts[number] = texts[number] + some_tokens(rng, args, step)
             notebook.send(f"conversation {number + 1} turn {turn + 1}", texts[number])
     older = texts[0][:len(texts[0]) // 2]
-    notebook.send("a branch at the middle", older + some_tokens(rng, steps[0]))
+    notebook.send("a branch at the middle", older + some_tokens(rng, args, steps[0]))
     edited = list(texts[1])
-    edited[len(edited) // 2] = TOKEN_FIRST + TOKEN_COUNT
+    edited[len(edited) // 2] = args.tokens[1]  # No other token of a prompt is that one.
     notebook.send("an edit in the middle", edited)
-    notebook.send("back to the first", texts[0] + some_tokens(rng, steps[0]))
+    notebook.send("back to the first", texts[0] + some_tokens(rng, args, steps[0]))
 
 
 def main():
@@ -138,6 +145,8 @@ def main():
     parser.add_argument("--state-memory")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--turns", type=int, default=12)
+    parser.add_argument("--tokens", type=lambda text: tuple(map(int, text.split(","))), default=(1_000, 20_000),
+                        help="the vocabulary's tokens that prompts have, from the first up to the last")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
     print(f"{'request':24} {'prompt':>7} {'new':>7} {'computed':>9} {'beyond':>7} {'seconds':>9}")

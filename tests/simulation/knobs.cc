@@ -78,8 +78,8 @@ lifecycle::TenantLimits thrifty_tenant(Dice dice) {
 
 void be_crowded(Knobs& knobs, Dice& dice) {
   knobs.page_count = dice.between(8, 32);
-  knobs.host_tier_page_count = dice.one_in(2) ? dice.between(1, 16) : 0;
-  knobs.disk_tier_page_count = dice.one_in(2) ? dice.between(1, 16) : 0;
+  knobs.tiers.host_page_count = dice.one_in(2) ? dice.between(1, 16) : 0;
+  knobs.tiers.disk_page_count = dice.one_in(2) ? dice.between(1, 16) : 0;
   knobs.control.when_full =
       dice.one_in(5) ? control::WhenFull::FcfsKill : control::WhenFull::Suspend;
   knobs.sequence_count = dice.between(4, 32);
@@ -165,7 +165,7 @@ Knobs Knobs::of(Scenario scenario, std::uint64_t seed) {
       knobs.abandon = dice.below(10);
       break;
   }
-  if (knobs.disk_tier_page_count > 0) knobs.has_disk = true;
+  if (knobs.tiers.disk_page_count > 0) knobs.has_disk = true;
   if (dice.one_in(2)) knobs.control.miss_scope = control::MissScope::OwnDomain;
   return knobs;
 }

@@ -18,8 +18,13 @@ enum class Scenario : std::uint8_t {
 inline constexpr std::uint32_t kScenarioCount = 5;
 const char* scenario_name(Scenario scenario);
 
-// From here on models have states. (From kAdapterSeeds on worlds have adapters: adapter_operator.h.)
+// Models have states from here on. (Worlds have adapters from kAdapterSeeds on.)
 inline constexpr std::uint64_t kStateSeeds = 2'000'000'000;
+
+struct TierKnobs {  // Pages of each model.
+  std::uint32_t host_page_count = 0;
+  std::uint32_t disk_page_count = 0;
+};
 
 struct Knobs {
   Scenario scenario = Scenario::Peace;
@@ -36,8 +41,7 @@ struct Knobs {
   std::uint32_t waiting_launch_count_max = 256;  // so many at once.
   bool has_disk = true;
   bool has_helper = true;
-  std::uint32_t host_tier_page_count = 0;
-  std::uint32_t disk_tier_page_count = 0;
+  TierKnobs tiers;
   control::ControllerOptions control;
 
   // The clients of the world. A direct client is one as the command line is; a peer comes through
@@ -64,8 +68,8 @@ struct Knobs {
   // Whether a page that cannot be computed again can be lost, on its way to a tier or there; its
   // context gets the error.
   bool can_lose_pages() const {
-    return (device_error > 0 && host_tier_page_count + disk_tier_page_count > 0) ||
-           (disk_error > 0 && disk_tier_page_count > 0);
+    return (device_error > 0 && tiers.host_page_count + tiers.disk_page_count > 0) ||
+           (disk_error > 0 && tiers.disk_page_count > 0);
   }
   static Knobs of_seed(std::uint64_t seed);
   static Knobs of(Scenario scenario, std::uint64_t seed);

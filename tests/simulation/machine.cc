@@ -97,7 +97,7 @@ std::unique_ptr<store::SnapshotStore> TimedDisk::open_store(const WallClock& wal
   store::StoreOptions options;
   options.folder = "store";
   // As the tiers of all models together have (World).
-  options.cached_slot_count_max = knobs_.disk_tier_page_count * knobs_.model_count;
+  options.cached_slot_count_max = knobs_.tiers.disk_page_count * knobs_.model_count;
   auto opened = store::SnapshotStore::open(files_, wall_clock, options);
   if (!opened.ok()) {
     std::fprintf(stderr, "store: %s\n", std::string(opened.error().message()).c_str());

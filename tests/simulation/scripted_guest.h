@@ -47,7 +47,7 @@ class ScriptedGuest final : public sandbox::FakeGuest, private GuestObjects {
     const char* name;
     std::uint32_t weights[kRoleCount];
     void (ScriptedGuest::*act)();
-    bool is_without_states = false;  // What it does is refused where models have states.
+    bool is_without_states = false;  // Models with states refuse it.
   };
 
  private:
@@ -255,7 +255,6 @@ class ScriptedGuest final : public sandbox::FakeGuest, private GuestObjects {
   void read_stream(std::int32_t exchange, const FakeServer* server, std::string so_far);
   void use_stale_handle();
   void abandon();
-
   static const std::vector<Operation>& operations();
 
   Town& town_;

@@ -136,8 +136,9 @@ control::ControllerOptions World::controller_options() {
   control::ControllerOptions options = knobs_.control;
   const std::uint64_t page_bytes = devices_.front()->capabilities().page_bytes;
   options.disk = disk_ ? &*disk_ : nullptr;
-  options.tiers.host_bytes_max = page_bytes * knobs_.host_tier_page_count * knobs_.model_count;
-  options.tiers.disk_page_count_max = knobs_.disk_tier_page_count * knobs_.model_count;
+  const TierKnobs& tiers = knobs_.tiers;
+  options.tiers.host_bytes_max = page_bytes * tiers.host_page_count * knobs_.model_count;
+  options.tiers.disk_page_count_max = tiers.disk_page_count * knobs_.model_count;
   if (helper_) options.helpers = {.texts = &*helper_, .grammars = &*helper_};
   return options;
 }
