@@ -62,7 +62,7 @@ enum class Fault : std::uint8_t {
   GenerationNotChecked,  // A handle that stands for nothing reaches what has its place now.
   PageKeptBehindEnd,     // Of a program that ends while the device works for it.
   DraftStateKept,        // The state after drafts stays, though they do not stand.
-  StateSlotUnfenced,     // A slot for a state is given out while a batch may still touch it.
+  StateSlotNotHeld,      // A slot for a state can be given out while a pass reads it.
   LogUnbounded,          // The log keeps lines beyond its limit although they are not read.
   LogDropNotTold,        // A line of the log that did not fit is missing without a word.
   LogRestLost,           // A line of the log ends where standard error refused it.

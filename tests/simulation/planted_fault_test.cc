@@ -55,7 +55,7 @@ constexpr test::Plant kPlants[] = {
     {Fault::GenerationNotChecked, "handle generation not checked", kWorlds},
     {Fault::PageKeptBehindEnd, "page kept after trap", kWorlds},
     {Fault::DraftStateKept, "a draft's state kept", kWorldsWithStates},
-    {Fault::StateSlotUnfenced, "a state's slot given out under its batch", kWorldsWithStates},
+    {Fault::StateSlotNotHeld, "a state's slot given out under its batch", kWorldsWithStates},
     {Fault::LogUnbounded, "log unbounded", kWorlds},
     {Fault::LogDropNotTold, "dropped line of the log not counted", kWorlds},
     {Fault::LogRestLost, "rest of a line of the log lost", kWorlds},

@@ -77,6 +77,7 @@ bool ContextStates::begin_flight(const StatedChain& of, const StatedPass& pass) 
   if (has_slot && !is_current(pass.from) && !is_same(from, before_.ref)) {
     states.note_used(from.slot);
   }
+  if (has_slot && is_planted(Fault::StateSlotNotHeld)) states.lay_back(from.slot);
   is_in_flight_ = true;
   return true;
 }

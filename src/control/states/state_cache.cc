@@ -126,10 +126,6 @@ void StateCache::leave_cold(StateSlot slot) {
   }
 }
 
-bool StateCache::is_fenced(StateSlot slot) const {
-  return slots_.is_fenced(page_of(slot)) && !is_planted(Fault::StateSlotUnfenced);
-}
-
 void StateCache::evict(StateSlot slot) {
   unkeep(slot);
   slots_.evict(page_of(slot));
@@ -139,7 +135,7 @@ void StateCache::evict(StateSlot slot) {
 bool StateCache::evict_multiple() {
   for (const Multiple& each : multiples_) {
     const StateSlot slot{std::get<2>(each)};
-    if (is_fenced(slot)) continue;
+    if (slots_.is_fenced(page_of(slot))) continue;
     multiples_.erase(each);
     cold_.remove(entry_of(slot));
     evict(slot);
@@ -149,8 +145,10 @@ bool StateCache::evict_multiple() {
 }
 
 bool StateCache::evict_cold() {
-  const auto may_not_go = [this](EntryId entry) { return is_fenced(StateSlot{index_of(entry)}); };
-  const std::optional<EntryId> victim = cold_.evict(may_not_go, 0);
+  const auto is_fenced = [this](EntryId entry) {
+    return slots_.is_fenced(PageId{index_of(entry)});
+  };
+  const std::optional<EntryId> victim = cold_.evict(is_fenced, 0);
   if (victim) evict(StateSlot{index_of(*victim)});
   return victim.has_value();
 }
@@ -159,7 +157,7 @@ bool StateCache::evict_reserved(const Importance& importance) {
   for (auto each = reserved_.rbegin(); each != reserved_.rend(); ++each) {
     if (each->first <= importance) return false;
     const StateSlot slot{each->second};
-    if (is_fenced(slot)) continue;
+    if (slots_.is_fenced(page_of(slot))) continue;
     reserved_.erase(std::next(each).base());
     cold_.remove(entry_of(slot));
     evict(slot);

@@ -160,7 +160,6 @@ class StateCache final : public LostPageSink {
   bool evict_multiple();
   bool evict_cold();
   bool evict_reserved(const Importance& importance);
-  bool is_fenced(StateSlot slot) const;
   void evict(StateSlot slot);   // Requires: it left the list or queue that it was in.
   void unkeep(StateSlot slot);  // It is found no more.
 

@@ -50,6 +50,27 @@ inference::KvFormat kv_format_of(cli::KvFormatChoice choice) {
   return inference::KvFormat::F16;
 }
 
+namespace {
+
+// Two, because a pass of several rows goes from one state to another.
+constexpr std::uint64_t kStateCountMin = 2;
+
+Result<void> check_states(const std::string& model, const inference::ModelSpec& spec,
+                          const cli::PoolOptions& pool, std::uint64_t kv_memory) {
+  const std::uint64_t bytes = inference::state_float_count(spec) * sizeof(float);
+  const std::uint64_t memory = pool.state_memory_bytes.value_or(kv_memory / 2);
+  if (memory >= kStateCountMin * bytes) return {};
+  const std::string given = pool.state_memory_bytes
+                                ? "--state-memory " + readable_bytes(memory)
+                                : "half of the pool's " + readable_bytes(kv_memory);
+  return Error(ErrorCode::InvalidArgument, given + " holds fewer than two states of " + model +
+                                               ", of " + readable_bytes(bytes) +
+                                               " each; give --state-memory " +
+                                               readable_bytes(kStateCountMin * bytes) + " or more");
+}
+
+}  // namespace
+
 Result<void> check_pool(const std::string& model, const inference::ModelSpec& spec,
                         const cli::EngineOptions& engine, std::uint64_t kv_memory) {
   const std::uint64_t page_bytes = bytes_per_token(spec, engine.kv_format) * engine.page_size;
@@ -71,7 +92,7 @@ Result<void> check_pool(const std::string& model, const inference::ModelSpec& sp
                      "; this machine has " + readable_bytes(machine_bytes) +
                      ", which is room for " + std::to_string(machine_bytes / page_bytes));
   }
-  return {};
+  return check_states(model, spec, engine.pool, kv_memory);
 }
 
 std::uint64_t kv_memory_bytes(const cli::PoolOptions& pool) {
