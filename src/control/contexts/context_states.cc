@@ -76,6 +76,7 @@ bool ContextStates::begin_flight(const StatedChain& of, const StatedPass& pass) 
   }
   if (has_slot && !is_current(pass.from) && !is_same(from, before_.ref)) {
     states.note_used(from.slot);
+    origin_ = from;
   }
   if (has_slot && is_planted(Fault::StateSlotNotHeld)) states.lay_back(from.slot);
   is_in_flight_ = true;
@@ -182,6 +183,8 @@ StandingState ContextStates::settle_writes(const StatedChain& of, std::uint32_t 
 
 void ContextStates::end_turn(StateCache& states) {
   states.set_turn(running_);
+  const bool is_later = running_.slot != kNoState && !is_same(running_, origin_);
+  if (is_later) states.supersede(std::exchange(origin_, {}));
   running_ = {};
 }
 

@@ -95,6 +95,7 @@ class ContextStates {
 
   StandingState current_;
   StandingState before_;
+  StateRef origin_;    // The kept state that the text goes on from.
   StateRef running_;   // The state that keep() put after its last page.
   StateRef reserved_;  // For the operation under way.
   // Of the pass under way.

@@ -48,6 +48,7 @@ void StateCache::hold(const StateRef& ref) {
   if (!is_cold(ref.slot)) return slots_.retain(page_of(ref.slot));
   leave_cold(ref.slot);
   at(ref.slot).reserved_for = kNobody;
+  at(ref.slot).is_superseded = false;
   slots_.revive(page_of(ref.slot));
 }
 
@@ -111,8 +112,8 @@ void StateCache::go_cold(StateSlot slot) {
     return;
   }
   const bool is_marked = entry.node != kNoNode && entry.kind == StateKind::Marked;
-  cold_.go_cold(entry_of(slot), {.hint = is_marked ? EvictionHint::WillResume : EvictionHint::None},
-                0);
+  const EvictionHint plain = entry.is_superseded ? EvictionHint::Done : EvictionHint::None;
+  cold_.go_cold(entry_of(slot), {.hint = is_marked ? EvictionHint::WillResume : plain}, 0);
 }
 
 void StateCache::leave_cold(StateSlot slot) {
@@ -180,7 +181,7 @@ void StateCache::keep(NodeId node, StateSlot slot, StateKind kind, std::uint32_t
   entry.kind = kind;
   entry.length = length;
   entry.is_sealed = true;
-  entry.is_used = false;
+  entry.is_used = entry.is_superseded = false;
   by_node_.emplace(node, slot);
   ++counts_.kept_count;
   if (was_cold) go_cold(slot);
@@ -219,6 +220,14 @@ void StateCache::end_running(const StateRef& ref) {
 
 void StateCache::set_turn(const StateRef& ref) {
   if (is_kept(ref)) set_kind(ref.slot, StateKind::Turn);
+}
+
+void StateCache::supersede(const StateRef& ref) {
+  if (!is_kept(ref)) return;
+  const bool was_cold = is_cold(ref.slot);
+  if (was_cold) leave_cold(ref.slot);
+  at(ref.slot).is_superseded = true;
+  if (was_cold) go_cold(ref.slot);
 }
 
 void StateCache::page_gone(NodeId node) {

@@ -22,8 +22,8 @@
 // Order of victims:
 //   1. multiples that were never used again, the fewest trailing zeros of the multiple's number
 //      first, then the oldest;
-//   2. by ColdPages: of the tenant most above its share, those that a program marked last of all,
-//      the one that turned cold first;
+//   2. by ColdPages: superseded ones; then of the tenant most above its share the others, marked
+//      ones last; of equal ones the one that turned cold first;
 //   3. reserved ones, the least important first.
 //
 // Thread   engine thread only. Reads no clock.
@@ -111,6 +111,8 @@ class StateCache final : public LostPageSink {
   // A Running state is not kept any more, and one of another kind stays.
   void end_running(const StateRef& ref);
   void set_turn(const StateRef& ref);  // Unless it is worth more, or gone.
+  // A text that went on from it has a later state: until it is used again, it goes first.
+  void supersede(const StateRef& ref);
   void page_gone(NodeId node) override;
 
   void open_batch(inference::BatchId batch) { slots_.open_batch(batch); }
@@ -136,6 +138,7 @@ class StateCache final : public LostPageSink {
     bool is_sealed = false;
     bool is_forked = false;  // Two contexts remember it.
     bool is_used = false;    // Since it was kept.
+    bool is_superseded = false;
     std::uint64_t cold_at = 0;
     Importance reserved_for = kNobody;
   };

@@ -84,6 +84,23 @@ TEST(StateCache, UnusedMultiplesOfFewZerosGoFirstAndMarkedOnesLast) {
   EXPECT_FALSE(states.take(kOld).has_value());
 }
 
+TEST(StateCache, ASupersededStateGoesBeforeOlderOnesUntilItIsUsedAgain) {
+  StateCache states(3);
+  kept_state(states, NodeId{1}, StateKind::Turn, 16);
+  const StateRef second = kept_state(states, NodeId{2}, StateKind::Turn, 32);
+  const StateRef third = kept_state(states, NodeId{3}, StateKind::Turn, 48);
+  states.supersede(second);
+  states.supersede(third);
+  states.verify();
+  states.hold(third);
+  states.note_used(third.slot);
+  states.release(third.slot);
+  for (const std::uint32_t gone : {2u, 1u, 3u}) {
+    ASSERT_TRUE(states.take(kOld).has_value());
+    EXPECT_FALSE(states.find(NodeId{gone}).has_value()) << gone;
+  }
+}
+
 TEST(StateCache, AReservedStateGivesWayToAMoreImportantOperationAlone) {
   StateCache states(1);
   const StateRef own = cold_state(states);
@@ -131,6 +148,7 @@ class RandomUse {
       case 6:
         if (one == nullptr) return;
         if (below(2) == 0) states_.discard(one->ref);
+        if (below(2) == 0) states_.supersede(one->ref);
         return states_.end_reserve(one->ref);
       default:
         return batch();
