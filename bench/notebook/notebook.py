@@ -16,7 +16,6 @@ import contextlib
 import json
 import pathlib
 import random
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,9 @@ import time
 import urllib.error
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "serving"))
+from server_process import ROOT, ServerProcess, free_port  # noqa: E402
+
 QUIRE = ROOT / "build/release/quire"
 LENGTHS = [8_000, 8_000, 8_000, 20_000]
 ANSWER_TOKENS = 16
@@ -32,26 +33,27 @@ START_SECONDS_MAX = 120
 REQUEST_SECONDS_MAX = 600
 
 
-def free_port():
-    with socket.socket() as any_socket:
-        any_socket.bind(("127.0.0.1", 0))
-        return any_socket.getsockname()[1]
-
-
-def command_of(args, port, folder):
-    if args.server == "quire":
-        command = [QUIRE, "serve", "--model", args.model, "--listen", f"127.0.0.1:{port}", "--store", folder,
-                   "--kv-memory", args.kv_memory]
-        return command + (["--state-memory", args.state_memory] if args.state_memory else [])
-    return [pathlib.Path(args.server) / "llama-server", "-m", args.model, "--host", "127.0.0.1", "--port", port, "-np", 4,
-            "-c", 4 * 24_576, "-ctxcp", 64, "-cms", 256, "-cram", 8192, "--no-webui"]
+@contextlib.contextmanager
+def started(args):
+    """Gives the port of a server of args.server."""
+    if args.server != "quire":
+        with started_peer(args) as port:
+            yield port
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ["--model", args.model, "--store", folder, "--kv-memory", args.kv_memory]
+        flags += ["--state-memory", args.state_memory] if args.state_memory else []
+        with ServerProcess(QUIRE, flags) as server:
+            yield server.port
 
 
 @contextlib.contextmanager
-def started(args):
+def started_peer(args):
     port = free_port()
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
-        server = subprocess.Popen(list(map(str, command_of(args, port, folder))), stdout=log, stderr=log)
+    command = [pathlib.Path(args.server) / "llama-server", "-m", args.model, "--host", "127.0.0.1", "--port", port,
+               "-np", 4, "-c", 4 * 24_576, "-ctxcp", 64, "-cms", 256, "-cram", 8192, "--no-webui"]
+    with tempfile.TemporaryFile() as log:
+        server = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log)
         try:
             wait_until_ready(server, port, log)
             yield port

@@ -98,7 +98,7 @@ class ContextStates {
   StateRef origin_;    // The kept state that the text goes on from.
   StateRef running_;   // The state that keep() put after its last page.
   StateRef reserved_;  // For the operation under way.
-  // Of the pass under way.
+  // The pass under way has these.
   bool is_in_flight_ = false;
   StatedPass pass_;
   boost::container::small_vector<Write, 2> writes_;  // By rising length.

@@ -144,7 +144,7 @@ class GgufHybrid {
 
 // ---- config.json ----
 
-// By layer_types, or by full_attention_interval if there is no such list.
+// Reads layer_types, or full_attention_interval if there is no such list.
 Result<std::vector<bool>> config_recurrent_layers(const JsonObject& config,
                                                   std::uint32_t layer_count) {
   const Json* kinds = config.find("layer_types");

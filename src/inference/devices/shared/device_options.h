@@ -18,7 +18,7 @@ struct DeviceOptions {
   std::uint32_t page_size = 16;  // 8, 16 or 32.
   std::uint32_t page_count = 0;  // 0: as many as fit kv_memory_bytes.
   std::uint64_t kv_memory_bytes = std::uint64_t{1} << 30;  // Of pages and of states.
-  // Of the states alone, for a model that has some. Nothing: half of kv_memory_bytes.
+  // The part for states, if the model has some. Nothing: they get half of kv_memory_bytes.
   std::optional<std::uint64_t> state_memory_bytes{};
   std::uint32_t state_count = 0;  // 0: as many as fit.
   KvFormat kv_format = KvFormat::F16;
