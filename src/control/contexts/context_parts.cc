@@ -38,7 +38,7 @@ void ContextParts::cut_states() {
 }
 
 std::uint32_t ContextParts::seq_len() const {
-  return chain_.page_count() * page_size() + tokens_.written_count() + tokens_.lost_count();
+  return written_count() + tokens_.lost_count();
 }
 
 std::uint64_t ContextParts::held_token_count() const {

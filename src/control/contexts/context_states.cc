@@ -8,14 +8,6 @@
 
 namespace quire::control {
 
-namespace {
-
-bool is_same(const StateRef& one, const StateRef& other) {
-  return one.slot == other.slot && one.generation == other.generation;
-}
-
-}  // namespace
-
 StandingState ContextStates::nearest(const StatedChain& of, std::uint32_t length) const {
   StandingState best;
   for (const StandingState& each : {current_, before_}) {
@@ -74,7 +66,7 @@ bool ContextStates::begin_flight(const StatedChain& of, const StatedPass& pass) 
     add_page_ends(of);
     std::ranges::sort(writes_, {}, &Write::length);
   }
-  if (has_slot && !is_current(pass.from) && !is_same(from, before_.ref)) {
+  if (has_slot && pass.from.ref != current_.ref && from != before_.ref) {
     states.note_used(from.slot);
     origin_ = from;
   }
@@ -130,12 +122,12 @@ void ContextStates::keep(const StatedChain& of, const Write& write) {
   of.states.keep(node, write.slot, is_multiple ? StateKind::Multiple : StateKind::Running,
                  write.length);
   const StateRef kept = *of.states.find(node);
-  if (!is_same(kept, running_)) of.states.end_running(std::exchange(running_, kept));
+  if (kept != running_) of.states.end_running(std::exchange(running_, kept));
 }
 
 // `one` is not remembered any more. If no other context can know it, its slot is free.
 void ContextStates::forget(StateCache& states, StandingState& one, const StandingState& other) {
-  if (!is_same(one.ref, other.ref)) states.discard(one.ref);
+  if (one.ref != other.ref) states.discard(one.ref);
   one = {};
 }
 
@@ -148,13 +140,13 @@ void ContextStates::end_flight(const StatedChain& of, bool is_written, std::uint
   const StandingState& from = pass_.from;
   if (!was_in_place && from.ref.slot != kNoState) of.states.release(from.ref.slot);
   if (writes_.empty()) return;
-  const bool was_current = is_current(from);
+  const bool was_current = from.ref == current_.ref;
   if (last.length - from.length > 1) {
-    if (!is_same(before_.ref, from.ref)) forget(of.states, before_, from);
+    if (before_.ref != from.ref) forget(of.states, before_, from);
     before_ = from;
     if (!was_current) forget(of.states, current_, before_);
   } else {
-    if (was_in_place && is_same(before_.ref, from.ref)) before_ = {};
+    if (was_in_place && before_.ref == from.ref) before_ = {};
     if (!was_in_place || !was_current) forget(of.states, current_, before_);
   }
   current_ = last;
@@ -183,7 +175,7 @@ StandingState ContextStates::settle_writes(const StatedChain& of, std::uint32_t 
 
 void ContextStates::end_turn(StateCache& states) {
   states.set_turn(running_);
-  const bool is_later = running_.slot != kNoState && !is_same(running_, origin_);
+  const bool is_later = running_.slot != kNoState && running_ != origin_;
   if (is_later) states.supersede(std::exchange(origin_, {}));
   running_ = {};
 }

@@ -89,9 +89,6 @@ class ContextStates {
   void reserve(StateCache& states, StateSlot slot);
   StandingState settle_writes(const StatedChain& of, std::uint32_t length);
   void fail_flight(StateCache& states);
-  bool is_current(const StandingState& one) const {
-    return one.ref.slot == current_.ref.slot && one.ref.generation == current_.ref.generation;
-  }
 
   StandingState current_;
   StandingState before_;

@@ -183,7 +183,6 @@ void StateCache::keep(NodeId node, StateSlot slot, StateKind kind, std::uint32_t
   entry.is_sealed = true;
   entry.is_used = entry.is_superseded = false;
   by_node_.emplace(node, slot);
-  ++counts_.kept_count;
   if (was_cold) go_cold(slot);
 }
 

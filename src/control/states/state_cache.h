@@ -57,6 +57,7 @@ using inference::StateSlot;
 struct StateRef {
   StateSlot slot = kNoState;
   std::uint32_t generation = 0;
+  friend bool operator==(const StateRef&, const StateRef&) = default;
 };
 
 // By rising worth.
@@ -69,7 +70,6 @@ enum class StateKind : std::uint8_t {
 inline constexpr std::uint32_t kStateMultiple = 1024;  // Tokens.
 
 struct StateCounts {
-  std::uint64_t kept_count = 0;
   std::uint64_t used_count = 0;  // Kept ones that a context went on from.
   std::uint64_t evicted_count = 0;
 };
