@@ -25,7 +25,7 @@
 // wanted, and in which slots. No slot is written twice in a batch. A slot that a pass writes is
 // read by no other pass of the batch, and by its own pass only if that has one row, which then
 // changes the state in place. After a failed pass the content of the slots that it was to write is
-// undefined.
+// undefined. States are loaded and saved like pages. No pass writes a slot that the batch loads.
 //
 // Order within one batch:
 //   1. table changes;
@@ -67,14 +67,13 @@ struct TableChange {
 
 // Replaces all of a page by what a PageSave gave, of this page or of any other (page_bytes.h says
 // when that means something). A batch loads a page at most once.
-//
-// A load with another number of bytes than BackendCapabilities::page_bytes is refused
-// (InvalidArgument). The backend does not check the bytes: the tier that kept them checks their
-// checksum. After a failed load the content of the page is undefined. Copies, passes and saves of
-// the batch that read it still run and succeed, and the maker of the batch discards their results.
+// A load with another number of bytes than BackendCapabilities::page_bytes, or state_bytes for a
+// state, is refused (InvalidArgument). The backend does not check the bytes: the tier that kept
+// them does. After a failed load the page is undefined. What reads it in the batch still runs.
 struct PageLoad {
   PageId page{};
   PageBytes bytes{};
+  StateSlot state = kNoState;  // If it is set: the slot that is replaced, and not a page.
 };
 
 // Asks for the bytes of a page. `slots` has a bit for each slot that was written and is wanted. All
@@ -90,6 +89,7 @@ struct PageSave {
   PageId page{};
   std::uint32_t slots = kAllSlots;
   PageBytes memory{};
+  StateSlot state = kNoState;  // If it is set: the slot that is wanted, and not a page.
 };
 
 // Copies keys, values and positions of slots within one pool. Copies run in order.

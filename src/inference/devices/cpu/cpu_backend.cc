@@ -172,20 +172,33 @@ class CpuBackend final : public Backend {
 
   void load_pages(WorkerPool& pool, const Batch& batch, Completion& completion) {
     completion.loads.resize(batch.loads.size());
-    spread(pool, batch.loads.size(),
-           [&](std::uint32_t i) { completion.loads[i] = stores_.kv.load(batch.loads[i]); });
+    spread(pool, batch.loads.size(), [&](std::uint32_t i) {
+      const PageLoad& load = batch.loads[i];
+      completion.loads[i] = check_load(load, capabilities_);
+      if (!completion.loads[i].ok()) return;
+      if (load.state != kNoState) {
+        stores_.states.load(load.state, load.bytes.span());
+      } else {
+        stores_.kv.load(load.page, load.bytes.span());
+      }
+    });
   }
 
   // New memory comes from this thread alone. Taken by two workers in turn it made saves six times
   // slower (0.6 against 3.9 GB/s), as if glibc's arenas gave every block back to the system.
   void save_pages(WorkerPool& pool, Batch& batch, Completion& completion) {
     for (PageSave& save : batch.saves) {
-      completion.saves.push_back(take_memory(save, capabilities_.page_bytes));
+      completion.saves.push_back(take_memory(save, capabilities_));
     }
     spread(pool, batch.saves.size(), [&](std::uint32_t i) {
       const PageSave& save = batch.saves[i];
       Result<PageBytes>& memory = completion.saves[i];
-      if (memory.ok()) stores_.kv.save(save.page, save.slots, memory.value().span());
+      if (!memory.ok()) return;
+      if (save.state != kNoState) {
+        stores_.states.save(save.state, memory.value().span());
+      } else {
+        stores_.kv.save(save.page, save.slots, memory.value().span());
+      }
     });
   }
 

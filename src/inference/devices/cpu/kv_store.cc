@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "inference/devices/shared/page_transfer.h"
 
 namespace quire::inference {
 
@@ -99,10 +98,9 @@ void KvStore::copy(const PageCopy& copy) {
   pool_->copy(copy);
 }
 
-Result<void> KvStore::load(const PageLoad& load) {
-  TRY(check_load(load, page_bytes()));
-  pool_->load(load.page, load.bytes.span());
-  return {};
+void KvStore::load(PageId page, std::span<const std::byte> bytes) {
+  QUIRE_CHECK(pool_.has_value(), "a load needs paged memory");
+  pool_->load(page, bytes);
 }
 
 void KvStore::save(PageId page, std::uint32_t slots, std::span<std::byte> bytes) {

@@ -51,8 +51,8 @@ class KvStore {
   // The size of a PageLoad or PageSave; 0 in Basic mode, where no page has a place of its own.
   std::uint64_t page_bytes() const { return pool_ ? pool_->layout().transfer_bytes() : 0; }
   // Loads into different pages may run at once, and so may saves.
-  Result<void> load(const PageLoad& load);  // Errors: check_load().
-  // Requires: paged, and page_bytes() bytes.
+  // Requires for both: paged, and page_bytes() bytes.
+  void load(PageId page, std::span<const std::byte> bytes);
   void save(PageId page, std::uint32_t slots, std::span<std::byte> bytes);
 
   // Requires for all: the sequence exists.

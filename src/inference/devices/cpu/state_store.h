@@ -4,7 +4,9 @@
 //
 // Owns     the slots.  Thread  device thread and its workers, who write disjoint parts.
 // Errors   Unavailable when memory cannot be reserved.
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -29,6 +31,15 @@ class StateStore {
   // The output of the last row: [embedding_width].
   float* output(StateSlot slot) const {
     return reinterpret_cast<float*>(at(slot) + output_offset_);
+  }
+  // All of a state, from and to bytes of its size. Of different slots several may run at once.
+  void load(StateSlot slot, std::span<const std::byte> bytes) {
+    QUIRE_CHECK(bytes.size() == bytes_, "the bytes of a state");
+    std::copy(bytes.begin(), bytes.end(), at(slot));
+  }
+  void save(StateSlot slot, std::span<std::byte> bytes) const {
+    QUIRE_CHECK(bytes.size() == bytes_, "the bytes of a state");
+    std::copy_n(at(slot), bytes_, bytes.begin());
   }
 
  private:

@@ -32,6 +32,7 @@ void check_transfers(const Batch& batch, const BackendCapabilities& capabilities
   std::vector<PageId> loaded;
   loaded.reserve(batch.loads.size());
   for (const PageLoad& load : batch.loads) {
+    if (load.state != kNoState) continue;  // check_states()
     QUIRE_CHECK(static_cast<std::uint32_t>(load.page) < capabilities.page_count, "load into");
     loaded.push_back(load.page);
   }
@@ -39,6 +40,7 @@ void check_transfers(const Batch& batch, const BackendCapabilities& capabilities
   QUIRE_CHECK(std::adjacent_find(loaded.begin(), loaded.end()) == loaded.end(),
               "a batch loads a page at most once");
   for (const PageSave& save : batch.saves) {
+    if (save.state != kNoState) continue;
     QUIRE_CHECK(static_cast<std::uint32_t>(save.page) < capabilities.page_count, "save of");
   }
 }
@@ -119,6 +121,19 @@ void check_states(const Batch& batch, const BackendCapabilities& capabilities) {
   if (capabilities.state_count == 0) return check_no_states(batch);
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::vector<std::size_t> writers(capabilities.state_count, kNone);  // The pass of each slot.
+  for (const PageLoad& load : batch.loads) {
+    if (load.state == kNoState) continue;
+    QUIRE_CHECK(static_cast<std::uint32_t>(load.state) < capabilities.state_count,
+                "a state is loaded into a slot");
+    std::size_t& writer = writers[static_cast<std::uint32_t>(load.state)];
+    QUIRE_CHECK(writer == kNone, "a batch loads a state slot at most once");
+    writer = batch.passes.size();
+  }
+  for (const PageSave& save : batch.saves) {
+    QUIRE_CHECK(
+        save.state == kNoState || static_cast<std::uint32_t>(save.state) < capabilities.state_count,
+        "a state is saved from a slot");
+  }
   std::size_t write_count = 0;
   for (std::size_t i = 0; i < batch.passes.size(); ++i) {
     const ForwardPass& pass = batch.passes[i];

@@ -223,7 +223,11 @@ void SimulatedBackend::attend(const Batch& batch, const ForwardPass& pass, Layer
 
 SimulatedBackend::State SimulatedBackend::state_before(const ForwardPass& pass) const {
   if (pass.state_from == kNoState) return {.digest = mix(options_.seed), .output = 0};
-  const auto slot = static_cast<std::uint32_t>(pass.state_from);
+  return state_in(pass.state_from);
+}
+
+SimulatedBackend::State SimulatedBackend::state_in(StateSlot of) const {
+  const auto slot = static_cast<std::uint32_t>(of);
   if (states_[slot]) return *states_[slot];
   const std::uint64_t noise = mix(mix(~options_.seed, batch_count_), slot);
   return {.digest = noise, .output = mix(noise)};
@@ -269,14 +273,22 @@ std::span<SimulatedBackend::Slot> SimulatedBackend::page_slots(PageId page) {
 
 Result<void> SimulatedBackend::load(const Batch& batch, std::size_t index) {
   const PageLoad& load = batch.loads[index];
-  const std::span<Slot> slots = page_slots(load.page);
+  const bool is_state = load.state != kNoState;
+  if (is_state && !has_states()) return check_load(load, capabilities_);
+  const std::span<Slot> slots = is_state ? std::span<Slot>() : page_slots(load.page);
   std::fill(slots.begin(), slots.end(), Slot{});
+  if (is_state) states_[static_cast<std::uint32_t>(load.state)].reset();
   if (options_.fail_load) {
     std::optional<Error> failure = options_.fail_load(batch, index);
     if (failure) return std::move(*failure);
   }
-  TRY(check_load(load, capabilities_.page_bytes));
-  std::memcpy(slots.data(), load.bytes.span().data(), slots.size_bytes());
+  TRY(check_load(load, capabilities_));
+  if (is_state) {
+    State& state = states_[static_cast<std::uint32_t>(load.state)].emplace();
+    std::memcpy(&state, load.bytes.span().data(), sizeof(State));
+  } else {
+    std::memcpy(slots.data(), load.bytes.span().data(), slots.size_bytes());
+  }
   return {};
 }
 
@@ -286,8 +298,13 @@ Result<PageBytes> SimulatedBackend::save(Batch& batch, std::size_t index) {
     if (failure) return std::move(*failure);
   }
   PageSave& save = batch.saves[index];
+  PageBytes bytes = TRY(take_memory(save, capabilities_));
+  if (save.state != kNoState) {
+    const State state = state_in(save.state);
+    std::memcpy(bytes.span().data(), &state, sizeof(State));
+    return bytes;
+  }
   const std::span<const Slot> slots = page_slots(save.page);
-  PageBytes bytes = TRY(take_memory(save, capabilities_.page_bytes));
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const Slot slot = (save.slots >> i & 1u) != 0 ? slots[i] : Slot{};
     std::memcpy(bytes.span().data() + i * sizeof(Slot), &slot, sizeof(Slot));

@@ -109,6 +109,7 @@ class SimulatedBackend final : public Backend {
               std::vector<RowState>& rows);
   // The state that the pass begins from.
   State state_before(const ForwardPass& pass) const;
+  State state_in(StateSlot of) const;  // Noise where none was written.
   // Changes the state by each row, whose context becomes the state.
   void advance_state(const ForwardPass& pass, std::vector<RowState>& rows) const;
   void keep_states(const Batch& batch, const std::vector<RowState>& rows,

@@ -141,6 +141,21 @@ TEST(SimulatedStates, FailedPassLeavesNoiseInItsSlots) {
   EXPECT_NE(hybrid.row_of_state(kA), hybrid.row_of_state(kA));
 }
 
+TEST(SimulatedStates, StateThatIsSavedAndLoadedIsTheSame) {
+  Hybrid hybrid;
+  const std::vector<float> expected = hybrid.forward(0, 7, kNoState, {{7, kA}});
+  Batch saves;
+  saves.saves.push_back({.state = kA});
+  hybrid.device.submit(std::move(saves));
+  Batch loads;
+  loads.loads.push_back({.bytes = std::move(hybrid.sink.last.saves[0]).take(), .state = kC});
+  loads.loads.push_back({.bytes = PageBytes::uninitialised(1), .state = kB});
+  hybrid.device.submit(std::move(loads));
+  EXPECT_TRUE(hybrid.sink.last.loads[0].ok());
+  EXPECT_EQ(hybrid.sink.last.loads[1].error().code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(hybrid.row_of_state(kC), expected);
+}
+
 TEST(SimulatedStates, BackendReportsItsSlots) {
   Hybrid hybrid;
   EXPECT_EQ(hybrid.device.capabilities().state_count, 4u);
