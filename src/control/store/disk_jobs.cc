@@ -35,6 +35,15 @@ struct Runner {
   Body operator()(SaveJob job) {
     return DiskAnswerBody(TRY(store.save(std::move(job.record), job.pages, job.options)));
   }
+  Body operator()(AddStatesJob job) {
+    for (const StateBytes& state : job.states) {
+      TRY(store.add_state(job.ticket, state.page, state.bytes.span()));
+    }
+    return DiskAnswerBody(Done{});
+  }
+  Body operator()(KeepStatesJob job) {
+    return DiskAnswerBody(StatesKept{TRY(store.keep_states(job.ticket, job.pages, job.tenant))});
+  }
   Body operator()(OpenJob job) {
     const PageSpace* wanted = job.wanted.has_value() ? &*job.wanted : nullptr;
     if (job.takes) return DiskAnswerBody(TRY(store.take(job.tenant, job.name, wanted)));

@@ -29,6 +29,20 @@ struct AddPagesJob {
   TicketId ticket = kNoTicket;
   std::vector<PageRecord> pages;
 };
+// A state of recurrent layers, beside the record of its page.
+struct StateBytes {
+  PageRecord page;
+  PageBytes bytes;
+};
+struct AddStatesJob {
+  TicketId ticket = kNoTicket;
+  std::vector<StateBytes> states;
+};
+struct KeepStatesJob {
+  TicketId ticket = kNoTicket;
+  PageSpace pages;
+  std::string tenant;
+};
 struct SaveJob {
   SnapshotRecord record;
   std::vector<PageRecord> pages;
@@ -110,10 +124,10 @@ struct ImportJob {
   std::string path;
   ImportOptions options;
 };
-using DiskJob =
-    std::variant<BeginSaveJob, AddPagesJob, SaveJob, OpenJob, ReadPagesJob, ReleaseJob, RemoveJob,
-                 ListJob, PutCachedJob, ReadCachedJob, DropCachedJob, PutValueJob, GetValueJob,
-                 DeleteValueJob, ListKeysJob, GcJob, VerifyJob, ExportJob, ImportJob>;
+using DiskJob = std::variant<BeginSaveJob, AddPagesJob, SaveJob, AddStatesJob, KeepStatesJob,
+                             OpenJob, ReadPagesJob, ReleaseJob, RemoveJob, ListJob, PutCachedJob,
+                             ReadCachedJob, DropCachedJob, PutValueJob, GetValueJob, DeleteValueJob,
+                             ListKeysJob, GcJob, VerifyJob, ExportJob, ImportJob>;
 
 struct Done {};
 // For each page that was asked for, in that order.
@@ -134,6 +148,9 @@ struct CachedRead {
   std::vector<Result<CachedPage>> pages;
   std::uint64_t ns = 0;  // That the job took once it had its turn.
 };
+struct StatesKept {
+  std::uint32_t count = 0;
+};
 struct SnapshotList {
   std::vector<SnapshotInfo> snapshots;
   std::uint64_t tenant_bytes = 0;
@@ -141,9 +158,9 @@ struct SnapshotList {
 struct ValuePut {
   std::uint64_t version = 0;
 };
-using DiskAnswerBody =
-    std::variant<Done, ValuePut, StoredValue, KeyList, BegunSave, SnapshotInfo, OpenedSnapshot,
-                 PagesRead, PagesPut, CachedRead, SnapshotList, GcReport, std::vector<Damage>>;
+using DiskAnswerBody = std::variant<Done, ValuePut, StoredValue, KeyList, BegunSave, SnapshotInfo,
+                                    OpenedSnapshot, PagesRead, PagesPut, CachedRead, StatesKept,
+                                    SnapshotList, GcReport, std::vector<Damage>>;
 
 struct DiskAnswer {
   DiskJobId id{};

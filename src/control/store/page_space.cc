@@ -7,6 +7,8 @@
 namespace quire::store {
 namespace {
 
+constexpr std::uint8_t kStatesBit = 0x80;  // Of the byte of the KV format.
+
 Error invalid(const std::string& what) {
   return Error(ErrorCode::InvalidArgument, what);
 }
@@ -58,7 +60,7 @@ std::vector<std::byte> encode_space(const PageSpace& space) {
   writer.u32(names.format_version);
   writer.raw(names.model);
   writer.block(names.numerics_id);
-  writer.u8(static_cast<std::uint8_t>(names.kv_format));
+  writer.u8(static_cast<std::uint8_t>(names.kv_format) | (space.is_of_states ? kStatesBit : 0));
   writer.block(names.rope);
   writer.u32(names.page_size);
   writer.raw(names.adapter);
@@ -73,7 +75,9 @@ PageSpace decode_space(ByteReader& reader) {
   names.format_version = reader.u32();
   names.model = reader.raw_array<32>();
   names.numerics_id = reader.text();
-  names.kv_format = static_cast<inference::KvFormat>(reader.u8());
+  const std::uint8_t format = reader.u8();
+  names.kv_format = static_cast<inference::KvFormat>(format & ~kStatesBit);
+  space.is_of_states = (format & kStatesBit) != 0;
   names.rope = reader.text();
   names.page_size = reader.u32();
   names.adapter = reader.raw_array<32>();
@@ -84,6 +88,13 @@ PageSpace decode_space(ByteReader& reader) {
 
 Digest space_digest(const PageSpace& space) {
   return sha256(encode_space(space));
+}
+
+PageSpace states_of(const PageSpace& pages, std::uint64_t state_bytes) {
+  PageSpace states = pages;
+  states.page_bytes = state_bytes;
+  states.is_of_states = true;
+  return states;
 }
 
 std::optional<std::string> space_difference(const PageSpace& stored, const PageSpace& wanted) {

@@ -17,6 +17,9 @@ PageSpace decode_space(ByteReader& reader);  // Ask the reader whether it went w
 
 Digest space_digest(const PageSpace& space);  // SHA-256 of encode_space().
 
+// The space of the states, of so many bytes each, that stand after pages of `pages`.
+PageSpace states_of(const PageSpace& pages, std::uint64_t state_bytes);
+
 // The first field in which `stored` is not `wanted`, with both values; empty if there is none.
 std::optional<std::string> space_difference(const PageSpace& stored, const PageSpace& wanted);
 

@@ -38,6 +38,9 @@ inline constexpr std::uint64_t kNever = 0;  // As a time of expiry.
 struct PageSpace {
   PageNameSpace names;
   std::uint64_t page_bytes = 0;  // Keys and values of one page, over all layers.
+  // Of states of recurrent layers, which have a space of their own. A record of it is that of the
+  // page after which the state stands. Its `kv` is the state, of page_bytes bytes.
+  bool is_of_states = false;
 };
 
 struct PageRecord {
@@ -155,8 +158,9 @@ inline constexpr TicketId kNoTicket{0};
 
 struct OpenedSnapshot {
   SnapshotRecord record;
-  std::vector<PageName> chain;  // Committed pages, first to last.
-  TicketId ticket = kNoTicket;  // Keeps the chain readable until release().
+  std::vector<PageName> chain;              // Committed pages, first to last.
+  std::vector<std::uint32_t> stated_pages;  // Indexes of those after which a state is stored.
+  TicketId ticket = kNoTicket;              // Keeps the chain readable until release().
 };
 
 struct BegunSave {

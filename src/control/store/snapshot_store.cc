@@ -99,19 +99,19 @@ std::string SnapshotStore::path_of(const Digest& space) const {
   return options_.folder + "/" + page_file_name(space);
 }
 
-SnapshotStore::Space* SnapshotStore::find_space(const Digest& digest) {
+Space* SnapshotStore::find_space(const Digest& digest) {
   const auto found = spaces_.find(digest);
   return found == spaces_.end() ? nullptr : &found->second;
 }
 
-SnapshotStore::Space* SnapshotStore::find_space(std::int64_t id) {
+Space* SnapshotStore::find_space(std::int64_t id) {
   for (auto& [digest, space] : spaces_) {
     if (space.id == id) return &space;
   }
   return nullptr;
 }
 
-Result<SnapshotStore::Space*> SnapshotStore::space_for(const PageSpace& page_space) {
+Result<Space*> SnapshotStore::space_for(const PageSpace& page_space) {
   TRY(check_space(page_space));
   const Digest digest = space_digest(page_space);
   Space& space = spaces_[digest];

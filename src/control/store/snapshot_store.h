@@ -18,7 +18,8 @@
 // Invariants, all checked by verify():
 //   S1  A slot of a page file is taken exactly when one stored page, cached page or page of a save
 //       in progress lies in it.
-//   S2  The parent of a stored page is stored, in the same space, with a smaller id.
+//   S2  The parent of a stored page is stored, in the same space, with a smaller id. A state's is
+//       the page after which it stands, which has its name.
 //   S3  Every page of a snapshot is stored; one with bytes lies in a slot that says so.
 //   S4  A page that a ticket names is not collected, and neither are its ancestors.
 #include <cstdint>
@@ -33,12 +34,10 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "control/store/cached_pages.h"
-#include "control/store/page_file.h"
 #include "control/store/records.h"
-#include "control/store/slot_map.h"
 #include "control/store/sqlite_vfs.h"
 #include "control/store/store_index.h"
+#include "control/store/store_tables.h"
 
 namespace quire::store {
 
@@ -90,6 +89,17 @@ class SnapshotStore final {
   // Ends a ticket. It is not an error if the ticket has ended already.
   void release(TicketId ticket);
 
+  // --- States of recurrent layers (PageSpace::is_of_states) ---
+  // A state is there as long as its page is: each that is stored belongs to all snapshots with that
+  // page. begin_save() of their space says which are missing.
+  // Writes one ahead of keep_states(), as add_pages() does.
+  Result<void> add_state(TicketId ticket, const PageRecord& page, std::span<const std::byte> state);
+  // The states that were added belong to their pages in `pages`, durably; the ticket ends with success.
+  // One whose page is gone, or for which the tenant has no bytes, is left out. Gives their number.
+  Result<std::uint32_t> keep_states(TicketId ticket, const PageSpace& pages,
+                                    const std::string& tenant,
+                                    std::optional<std::uint64_t> tenant_bytes_max = std::nullopt);
+
   // --- Opening ---
   // A difference between `wanted` and what was saved is NotSupported, with the first that differs;
   // null: take what there is. The ticket in the answer keeps the pages.
@@ -109,7 +119,7 @@ class SnapshotStore final {
   Result<PageRecord> read_page(const PageSpace& space, const PageName& name);
   Result<void> remove(const std::string& tenant, const std::string& name);
   Result<std::vector<SnapshotInfo>> list(const std::string& tenant);
-  // The bytes of the tenant's snapshots, shared pages once. Its quota is compared with this.
+  // All bytes of the tenant's snapshots, shared pages once: what its quota counts.
   Result<std::uint64_t> tenant_bytes(const std::string& tenant);
 
   // --- The disk tier of the page cache ---
@@ -142,43 +152,6 @@ class SnapshotStore final {
   StoreCounts counts() const;
 
  private:
-  struct Space {
-    std::int64_t id = kNoRow;  // kNoRow until a save has put it into the index.
-    PageSpace space;
-    Digest digest{};
-    std::optional<PageFile> file;
-    SlotMap slots;
-    std::uint64_t stored_count = 0;
-    std::set<PageName> damaged;
-    std::set<std::uint64_t> blank;  // Free slots that say so on disk.
-  };
-  struct Ticket {
-    Digest space{};
-    std::vector<PageName> pinned;
-    std::map<PageName, PlacedPage> pending;
-    std::map<PageName, PageRecord> links;  // Pending pages without bytes.
-  };
-  // A snapshot that is being taken. Numbers of rows come again, checksums do not.
-  struct Claim {
-    TicketId ticket = kNoTicket;
-    std::string tenant;
-    std::string name;
-    std::vector<std::byte> checksum;
-  };
-  // A page of a save, from the first to the last of the tail.
-  struct PlannedPage {
-    PageName name{};
-    PageName parent{};
-    std::optional<PageRow> row = std::nullopt;        // As the index has it.
-    bool brings_bytes = false;                        // The index is to get a slot for it.
-    std::optional<PlacedPage> placed = std::nullopt;  // Pending or cached.
-    bool is_cached = false;
-    const PageRecord* given = nullptr;                 // Bytes or link.
-    std::optional<StoredPage> tail = std::nullopt;     // As it is to be written.
-    std::optional<std::uint64_t> slot = std::nullopt;  // Written by this save.
-  };
-  using GivenPages = std::map<PageName, const PageRecord*>;
-
   SnapshotStore(FileSystem& files, const WallClock& clock, StoreOptions options, StoreFile lock);
 
   // snapshot_store.cc
@@ -220,6 +193,14 @@ class SnapshotStore final {
   Result<void> commit_save(Space& space, const SnapshotRecord& record, const SnapshotInfo& info,
                            const std::vector<PlannedPage>& plan, std::int64_t replaced);
   void settle_save(Space& space, const std::vector<PlannedPage>& plan, TicketId ticket);
+
+  // snapshot_store_states.cc
+  Result<std::vector<PlannedState>> plan_states(const Ticket& ticket, Space& states,
+                                                const PageSpace& pages);
+  Result<void> commit_states(Space& states, const std::vector<PlannedState>& plan);
+  Result<std::uint64_t> bytes_used(const std::string& tenant, std::int64_t except);
+  Result<void> find_states(std::span<const PageRow> pages, OpenedSnapshot& opened);
+  bool is_of_states(const PageRow& row);
 
   // snapshot_store_read.cc
   Result<StoredPage> read_cached(Space& space, const PageName& name);

@@ -49,6 +49,9 @@ Result<std::set<std::int64_t>> SnapshotStore::reachable_pages(
   for (auto each = pages.rbegin(); each != pages.rend(); ++each) {
     if (reached.contains(each->first)) reached.insert(each->second.parent);
   }
+  for (const auto& [id, row] : pages) {
+    if (is_of_states(row) && reached.contains(row.parent)) reached.insert(id);
+  }
   reached.erase(kNoRow);
   return reached;
 }

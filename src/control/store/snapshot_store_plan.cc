@@ -38,8 +38,10 @@ void SnapshotStore::find_source(const Space& space, const GivenPages& given, con
 }
 
 // From the head to the root by parents: those of the index where it knows the page.
-Result<std::vector<SnapshotStore::PlannedPage>> SnapshotStore::plan_chain(
-    Space& space, const SnapshotRecord& record, const GivenPages& given, const Ticket* ticket) {
+Result<std::vector<PlannedPage>> SnapshotStore::plan_chain(Space& space,
+                                                           const SnapshotRecord& record,
+                                                           const GivenPages& given,
+                                                           const Ticket* ticket) {
   std::vector<PlannedPage> plan;
   std::optional<PageRow> row;
   std::set<PageName> seen;
@@ -130,7 +132,7 @@ Result<void> SnapshotStore::check_quota(const SnapshotRecord& record, const Spac
                                         std::uint64_t bytes_max, SnapshotInfo& info) {
   const std::unordered_set<std::int64_t> held =
       TRY(index_->pages_of_tenant(record.tenant, replaced));
-  const std::uint64_t used = TRY(index_->bytes_of_tenant(record.tenant, replaced));
+  const std::uint64_t used = TRY(bytes_used(record.tenant, replaced));
   const std::uint64_t row_bytes = kSnapshotRowBytes + encode_record(record).size();
   std::uint64_t more = row_bytes;
   info.bytes = row_bytes;

@@ -103,6 +103,7 @@ Result<OpenedSnapshot> SnapshotStore::open_row(const SnapshotRow& row, const Pag
   OpenedSnapshot opened = TRY(read_snapshot(row, wanted, pages));
   Space& space = *find_space(row.space);
   TRY(read_tail(space, pages, opened.record));
+  TRY(find_states(std::span(pages).first(opened.chain.size()), opened));
   opened.ticket = TRY(make_ticket(space.digest, opened.chain));
   return opened;
 }
@@ -211,7 +212,7 @@ Result<std::vector<SnapshotInfo>> SnapshotStore::list(const std::string& tenant)
 
 Result<std::uint64_t> SnapshotStore::tenant_bytes(const std::string& tenant) {
   TRY(ready());
-  return index_->bytes_of_tenant(tenant, kNoRow);
+  return bytes_used(tenant, kNoRow);
 }
 
 }  // namespace quire::store

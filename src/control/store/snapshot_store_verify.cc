@@ -70,12 +70,17 @@ Result<std::vector<Damage>> SnapshotStore::verify() {
   }
 
   for (const auto& [id, row] : pages) {
-    const auto report = [&damages, name = row.name](std::string what) {
-      damages.push_back({page_text(name), std::move(what)});
+    const auto report = [&, &page = row](std::string what) {
+      damages.push_back(
+          {(is_of_states(page) ? "the state after " : "") + page_text(page.name), std::move(what)});
     };
     const auto parent = pages.find(row.parent);
-    if (row.parent != kNoRow &&
-        (parent == pages.end() || parent->second.space != row.space || row.parent >= row.id)) {
+    const bool is_state = is_of_states(row);
+    const auto is_parent = [&](const PageRow& page) {
+      return is_state ? page.name == row.name && !is_of_states(page) : page.space == row.space;
+    };
+    if ((is_state || row.parent != kNoRow) &&
+        (parent == pages.end() || !is_parent(parent->second) || row.parent >= row.id)) {
       report("S2: its parent is not stored before it");
       continue;
     }
@@ -97,7 +102,7 @@ Result<std::vector<Damage>> SnapshotStore::verify() {
       report("S3: " + std::string(stored.error().message()));
       continue;
     }
-    if (parent != pages.end() && stored.value().page.parent != parent->second.name) {
+    if (!is_state && parent != pages.end() && stored.value().page.parent != parent->second.name) {
       report("S2: it says that its parent is " + hex(stored.value().page.parent));
     }
   }

@@ -174,6 +174,17 @@ Result<void> StoreIndex::each_page(const std::function<Result<void>(const PageRo
   return {};
 }
 
+Result<void> StoreIndex::each_page_of(std::int64_t space,
+                                      const std::function<Result<void>(const PageRow&)>& visit) {
+  Query query = TRY(database_->query("SELECT " PAGE_COLUMNS " FROM pages WHERE space = ?"));
+  query.integer(space);
+  while (TRY(query.step())) {
+    const PageRow row = TRY(page_at(query));
+    TRY(visit(row));
+  }
+  return {};
+}
+
 Result<std::int64_t> StoreIndex::insert_page(const PageRow& row) {
   Query query = TRY(database_->query(
       "INSERT INTO pages(space, name, parent, slot, link, bytes) VALUES(?, ?, ?, ?, ?, ?)"));

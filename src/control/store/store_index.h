@@ -34,7 +34,7 @@ struct PageRow {
   std::int64_t id = kNoRow;
   std::int64_t space = kNoRow;
   PageName name{};
-  std::int64_t parent = kNoRow;       // kNoRow: the first page of its context.
+  std::int64_t parent = kNoRow;  // kNoRow: the first page of its context. Of a state: its page.
   std::optional<std::uint64_t> slot;  // None: a link.
   std::vector<std::byte> link;        // The page's header, for a link.
   std::uint64_t bytes = 0;            // On disk.
@@ -93,6 +93,8 @@ class StoreIndex final {
   Result<std::optional<PageRow>> find_page(std::int64_t space, const PageName& name);
   Result<std::optional<PageRow>> find_page(std::int64_t id);
   Result<void> each_page(const std::function<Result<void>(const PageRow&)>& visit);
+  Result<void> each_page_of(std::int64_t space,
+                            const std::function<Result<void>(const PageRow&)>& visit);
   Result<std::int64_t> insert_page(const PageRow& row);
   // Another place for the page's bytes: a new slot.
   Result<void> move_page(std::int64_t id, std::uint64_t slot, std::uint64_t bytes);
