@@ -249,8 +249,10 @@ class ChatTurn {
   // `context` has computed the prompt.
   Task<> note_use(const Context& context) {
     is_computed_ = true;
-    const std::uint32_t found = context.found_token_count() - found_before_;
-    usage_.cached_count = std::min<std::size_t>(opened_count_ + found, tokens_.size());
+    // Fewer than before, where recurrent layers wanted opened tokens computed again.
+    const std::int64_t found = std::int64_t{context.found_token_count()} - found_before_;
+    const std::int64_t cached = std::int64_t{opened_count_} + found;
+    usage_.cached_count = std::clamp<std::int64_t>(cached, 0, std::ssize(tokens_));
     usage_.misses = co_await explained_misses(prompt_.model);
   }
 

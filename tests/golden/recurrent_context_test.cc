@@ -112,6 +112,26 @@ TEST_P(RecurrentContext, GiveTheSameBitsAfterASuspension) {
   EXPECT_GT(engine.suspension_count(), 0u);
 }
 
+// In a new engine, from a snapshot with its state.
+TEST_P(RecurrentContext, GiveTheSameBitsAfterARestart) {
+  for (const char* kernels : {"scalar", "auto"}) {
+    store::SimulatedFileSystem files;
+    Engine::Options options = options_of(kernels, 4);
+    options.files = &files;
+    {
+      Engine engine(path(), options);
+      const Engine::Program program = engine.start();
+      engine.next(program, some_prefix());
+      engine.save(program, "one");
+    }
+    Engine engine(path(), options);
+    Engine::Program program = engine.start();
+    engine.open(program, "one");
+    EXPECT_EQ(engine.next(program, some_end()), plain(path(), kernels));
+    EXPECT_LE(engine.row_count(), kPrefix % 16 + some_end().size());
+  }
+}
+
 TEST(RecurrentPrefix, IsComputedOnceForAllThatBeginWithIt) {
   const std::string model = recurrent_path("qwen35_4k4v.gguf");
   Engine engine(model, options_of("auto", 8));

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -11,6 +12,8 @@
 
 #include "base/clock.h"
 #include "control/controller/controller.h"
+#include "control/store/disk_thread.h"
+#include "control/store/simulated_file_system.h"
 #include "inference/architectures/model_files.h"
 #include "inference/devices/open_device.h"
 
@@ -21,9 +24,15 @@ class Engine final : public control::AnswerSink {
   struct Options {
     inference::DeviceOptions device{.threads = 2};
     control::ControllerOptions control{};
+    store::SimulatedFileSystem* files = nullptr;  // Where snapshots go; null: nowhere.
   };
 
-  Engine(const std::string& model, const Options& given) {
+  Engine(const std::string& model, Options given) {
+    if (given.files != nullptr) {
+      auto store = store::SnapshotStore::open(*given.files, wall_clock_, {.folder = "store"});
+      EXPECT_TRUE(store.ok());
+      given.control.disk = &disk_.emplace(*given.files, std::move(store).take(), inbox_, clock_);
+    }
     auto files = inference::open_model(model);
     EXPECT_TRUE(files.ok());
     auto made = inference::open_device(*files.value(), given.device, inbox_);
@@ -72,9 +81,21 @@ class Engine final : public control::AnswerSink {
     run();
     return logits_;
   }
+  // The context of the program goes under this name, or comes from there.
+  void save(const Program& program, const std::string& name) {
+    send(program, control::ContextSave{.context = program.context, .name = name});
+    run();
+  }
+  void open(Program& program, const std::string& name) {
+    program.context = control::ObjectId{++opened_};
+    send(program,
+         control::ContextOpen{.context = program.context, .queue = program.queue, .name = name});
+    run();
+  }
   void run() {
     while (!controller_->idle()) {
-      const bool has_any = controller_->poll();
+      const bool has_run = disk_.has_value() && disk_->run_one();
+      const bool has_any = controller_->poll() || has_run;
       if (!controller_->dispatch() && !has_any) wakeup_.wait_for(std::chrono::milliseconds(10));
     }
     controller_->verify();
@@ -86,12 +107,15 @@ class Engine final : public control::AnswerSink {
  private:
   Wakeup wakeup_;
   SteadyClock clock_;
+  ManualWallClock wall_clock_;
   control::CompletionInbox inbox_{wakeup_};
+  std::optional<store::InlineDisk> disk_;
   std::unique_ptr<inference::Backend> backend_;
   std::unique_ptr<control::Controller> controller_;
   std::vector<float> logits_;
   std::uint64_t guest_count_ = 0;
   std::uint32_t future_count_ = 0;
+  std::uint32_t opened_ = 100;
 };
 
 // Tokens that the smallest vocabulary of these models has.

@@ -89,6 +89,10 @@ void add_states(MetricsText& page, const control::StateStatistics& states) {
                states.used_count);
   page.counter("quire_states_evicted_total", "States that made way for other states.",
                states.evicted_count);
+  page.counter("quire_states_saved_total", "States that were stored with a snapshot.",
+               states.saved_count);
+  page.counter("quire_states_loaded_total", "States that came back from the store.",
+               states.loaded_count);
   page.counter("quire_replayed_tokens_total",
                "Tokens in the KV cache that were computed again, because no state was kept after "
                "them.",

@@ -34,6 +34,8 @@ struct StateStatistics {
   std::uint32_t kept_count = 0;            // States that can be found now.
   std::uint64_t used_count = 0;            // Kept states that a context went on from, ever.
   std::uint64_t evicted_count = 0;         // Ever.
+  std::uint64_t saved_count = 0;           // To the store, ever.
+  std::uint64_t loaded_count = 0;          // From it, ever.
   std::uint64_t replayed_token_count = 0;  // Computed again from a state on, ever.
 };
 

@@ -61,6 +61,8 @@ class TransferOwner {
   virtual bool is_idle() const = 0;
   // Whether what the disk does for it may free pages.
   virtual bool may_free() const = 0;
+  // The slots of states that it holds for the batch under way.
+  virtual std::vector<inference::StateSlot> held_states() const { return {}; }
 };
 
 }  // namespace quire::control

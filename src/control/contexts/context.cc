@@ -68,12 +68,19 @@ void Context::set_beyond(bool is_allowed) {
   parts_.set_wishes(wishes);
 }
 
+void Context::note_replayed(std::uint32_t count, bool has_last) {
+  if (!use_.is_opened) return;
+  use_.found_token_count -= std::min(use_.found_token_count, count);
+  use_.is_opened = !has_last;
+}
+
 void Context::fork_to(Context& child) {
   QUIRE_CHECK(!is_in_flight_, "forked under a batch");
   parts_.commit_full();
   child.parts_.fork_name_from(parts_);
   child.is_suspended_ = is_suspended_;
   child.use_.found_token_count = use_.found_token_count;
+  child.use_.is_opened = use_.is_opened;
   child.drawn_ = drawn_.forked();
   fork_away(child);
   if (swapped_) fork_swapped(child);

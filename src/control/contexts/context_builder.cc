@@ -56,6 +56,10 @@ void ContextBuilder::finish_opening(const store::SnapshotRecord& record, store::
   context_.is_opening_ = false;
   if (!record.tail.empty()) parts_.tokens_.restart(record.tail.front().tokens);
   parts_.tokens_.append(record.queued_tokens);
+  if (parts_.states() != nullptr) {
+    count_found(parts_.tokens_.written_count());
+    context_.use_.is_opened = true;
+  }
   context_.taken_ticket_ = ticket;
 }
 

@@ -36,9 +36,7 @@ class ContextBuilder {
   void extend_adapters(std::uint32_t slot, const ChosenAdaptersRef& set) {
     parts_.adapters_.of_slots.extend(slot, set);
   }
-  void count_found(std::uint32_t token_count) {
-    if (parts_.states() == nullptr) context_.use_.found_token_count += token_count;
-  }
+  void count_found(std::uint32_t token_count) { context_.use_.found_token_count += token_count; }
   void begin_load() { context_.is_in_flight_ = true; }
   // A page more that is loaded. Requires: one is free.
   PageId take_loading();

@@ -7,6 +7,12 @@
 #include "base/planted_fault.h"
 
 namespace quire::control {
+namespace {
+
+// Reading a state of 20 MB takes about as long as computing so many tokens (docs/internals).
+constexpr std::uint32_t kStoredTokensMin = 16;
+
+}  // namespace
 
 StandingState ContextStates::nearest(const StatedChain& of, std::uint32_t length) const {
   StandingState best;
@@ -24,6 +30,20 @@ StandingState ContextStates::nearest(const StatedChain& of, std::uint32_t length
   }
   if (is_planted(Fault::StateOffByOne) && best.length > 0 && best.length < length) ++best.length;
   return best;
+}
+
+std::optional<ContextStates::Stored> ContextStates::nearest_stored(const StatedChain& of,
+                                                                   const StandingState& best,
+                                                                   std::uint32_t length) const {
+  const std::uint32_t page_size = of.cache.page_size();
+  NodeId node = of.chain.head();
+  for (std::uint32_t index = of.chain.page_count();
+       index * page_size >= best.length + kStoredTokensMin; --index) {
+    const bool is_it = index * page_size <= length && of.states.is_stored(node);
+    if (is_it) return Stored{node, index * page_size};
+    node = of.cache.parent(node);
+  }
+  return std::nullopt;
 }
 
 // ---- a pass ----
@@ -88,8 +108,12 @@ void ContextStates::cancel_flight(StateCache& states) {
 
 // The operation goes on from this one, which is held.
 void ContextStates::reserve(StateCache& states, StateSlot slot) {
+  reserve_for(states, slot, pass_.importance);
+}
+
+void ContextStates::reserve_for(StateCache& states, StateSlot slot, const Importance& importance) {
   end_operation(states);  // It went on from another one before.
-  states.reserve(slot, pass_.importance);
+  states.reserve(slot, importance);
   reserved_ = states.ref(slot);
 }
 

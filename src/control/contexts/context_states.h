@@ -16,6 +16,7 @@
 //   N2  No remembered state stands after more tokens than the context has written or lost.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,16 @@ class ContextStates {
  public:
   // The last one at or before `length` tokens.
   StandingState nearest(const StatedChain& of, std::uint32_t length) const;
+
+  // A state that the store alone has, nearer to `length` than `best` is, and worth to be read.
+  struct Stored {
+    NodeId node = kNoNode;
+    std::uint32_t length = 0;
+  };
+  std::optional<Stored> nearest_stored(const StatedChain& of, const StandingState& best,
+                                       std::uint32_t length) const;
+  // The state came for the operation under way, which is so important, and is held.
+  void reserve_for(StateCache& states, StateSlot slot, const Importance& importance);
 
   // Takes slots for the states that are wanted: the one at the end; and, if there are enough, those
   // after the last whole page and at multiples on the way. False: the operation gets none now.

@@ -371,6 +371,8 @@ void add_states(const Replica& replica, StateStatistics& sum) {
   sum.kept_count += states->kept_count();
   sum.used_count += states->counts().used_count;
   sum.evicted_count += states->counts().evicted_count;
+  sum.saved_count += states->counts().saved_count;
+  sum.loaded_count += states->counts().loaded_count;
   sum.replayed_token_count += replica.counts.replayed_token_count;
 }
 

@@ -88,8 +88,10 @@ void audit_instance(const Instance& instance, const Replica& replica,
   for (const PageId page : held) QUIRE_CHECK(ledger.holds(page), "S3: a ledger lacks a page");
 }
 
-// The slots for states: held by passes under way alone; each kept state's page is there.
-void audit_states(const ModelResources& resources, const std::vector<const Context*>& contexts) {
+// The slots for states: held by passes and transfers under way alone; each kept state's page is
+// there.
+void audit_states(const ModelResources& resources, const std::vector<const Context*>& contexts,
+                  const std::vector<StateSlot>& in_transfer) {
   const StateCache& states = *resources.states;
   states.verify();
   states.for_each_kept([&](NodeId node) {
@@ -101,6 +103,7 @@ void audit_states(const ModelResources& resources, const std::vector<const Conte
       ++holds[static_cast<std::uint32_t>(slot)];
     }
   }
+  for (const StateSlot slot : in_transfer) ++holds[static_cast<std::uint32_t>(slot)];
   for (std::uint32_t index = 0; index < states.slot_count(); ++index) {
     QUIRE_CHECK(states.slots().hold_count(PageId{index}) == holds[index],
                 "N1: the holds of a slot differ from a recount");
@@ -198,7 +201,10 @@ void Controller::verify_replica(const Replica& replica) const {
     QUIRE_CHECK(cache.pool().hold_count(PageId{index}) == holds[index],
                 "I2: the holds of a page differ from a recount");
   }
-  if (replica.resources.states) audit_states(replica.resources, contexts_of(replica, table_));
+  if (replica.resources.states) {
+    audit_states(replica.resources, contexts_of(replica, table_),
+                 schedulers_[replica.place]->states_in_transfer());
+  }
   QUIRE_CHECK(replica.resources.embed_slots.taken_count() == embed_slot_count,
               "S3: embed slots differ from a recount");
 }

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "control/api/types.h"
 #include "control/store/disk_thread.h"
+#include "control/store/page_space.h"
 
 namespace quire::control {
 
@@ -21,11 +22,17 @@ inline std::string tenant_name(TenantId tenant) {
 
 class StoreLink {
  public:
-  // `disk` may be null: nothing is kept, and every request is NotSupported.
-  StoreLink(store::Disk* disk, ModelIndex model, store::PageSpace space)
-      : disk_(disk), model_(model), space_(std::move(space)) {}
+  // `disk` may be null: nothing is kept, and every request is NotSupported. `state_bytes`: of a
+  // model whose layers have states.
+  StoreLink(store::Disk* disk, ModelIndex model, store::PageSpace space,
+            std::uint64_t state_bytes = 0)
+      : disk_(disk),
+        model_(model),
+        space_(std::move(space)),
+        states_(store::states_of(space_, state_bytes)) {}
 
   const store::PageSpace& space() const { return space_; }
+  const store::PageSpace& states() const { return states_; }
   // Unavailable when the disk has too much to do already. Moves from `job` only where it is
   // accepted.
   Result<store::DiskJobId> submit(store::DiskJob&& job) { return submit(job); }
@@ -69,6 +76,7 @@ class StoreLink {
   store::Disk* disk_;
   ModelIndex model_;
   store::PageSpace space_;
+  store::PageSpace states_;
   std::uint64_t count_ = 0;
   std::uint64_t refused_count_ = 0;
   std::vector<store::ReleaseJob> released_;  // To be sent to the disk.

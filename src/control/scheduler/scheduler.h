@@ -75,6 +75,7 @@ class Scheduler {
   const TierTransfers& tiers() const { return families_.tiers; }
   // Pages that no object holds: of the batch under way, and on their way from a tier.
   std::vector<PageId> scratch_pages() const;
+  std::vector<StateSlot> states_in_transfer() const { return families_.transfers.held_states(); }
   void verify() const;
 
  private:

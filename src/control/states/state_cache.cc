@@ -214,7 +214,7 @@ bool StateCache::is_kept(const StateRef& ref) const {
 }
 
 void StateCache::end_running(const StateRef& ref) {
-  if (is_kept(ref) && at(ref.slot).kind == StateKind::Running) page_gone(at(ref.slot).node);
+  if (is_kept(ref) && at(ref.slot).kind == StateKind::Running) drop_kept(at(ref.slot).node);
 }
 
 void StateCache::set_turn(const StateRef& ref) {
@@ -230,7 +230,12 @@ void StateCache::supersede(const StateRef& ref) {
 }
 
 void StateCache::page_gone(NodeId node) {
-  if (is_planted(Fault::StateKeptBehindPage)) return;
+  stored_.erase(node);
+  if (!is_planted(Fault::StateKeptBehindPage)) drop_kept(node);
+}
+
+// Nothing is kept after `node` any more.
+void StateCache::drop_kept(NodeId node) {
   const auto found = by_node_.find(node);
   if (found == by_node_.end()) return;
   const StateSlot slot = found->second;

@@ -39,6 +39,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,8 @@ inline constexpr std::uint32_t kStateMultiple = 1024;  // Tokens.
 struct StateCounts {
   std::uint64_t used_count = 0;  // Kept ones that a context went on from.
   std::uint64_t evicted_count = 0;
+  std::uint64_t saved_count = 0;   // To the store.
+  std::uint64_t loaded_count = 0;  // From it.
 };
 
 class StateCache final : public LostPageSink {
@@ -114,6 +117,13 @@ class StateCache final : public LostPageSink {
   // A text that went on from it has a later state: until it is used again, it goes first.
   void supersede(const StateRef& ref);
   void page_gone(NodeId node) override;
+
+  // The store has the state after `node`, as far as is known. So it can come back from there.
+  void note_stored(NodeId node) { stored_.insert(node); }
+  bool is_stored(NodeId node) const { return stored_.contains(node); }
+  void end_stored(NodeId node) { stored_.erase(node); }
+  void note_saved(std::uint32_t count) { counts_.saved_count += count; }
+  void note_loaded() { ++counts_.loaded_count; }
 
   void open_batch(inference::BatchId batch) { slots_.open_batch(batch); }
   void complete_batch(inference::BatchId batch) {
@@ -165,6 +175,7 @@ class StateCache final : public LostPageSink {
   bool evict_reserved(const Importance& importance);
   void evict(StateSlot slot);   // Requires: it left the list or queue that it was in.
   void unkeep(StateSlot slot);  // It is found no more.
+  void drop_kept(NodeId node);
 
   PagePool slots_;  // A page of it is a slot.
   ColdPages cold_;  // Likewise.
@@ -172,6 +183,7 @@ class StateCache final : public LostPageSink {
   std::set<Multiple> multiples_;  // Cold, and never used.
   std::set<Reserved> reserved_;   // Cold, and reserved.
   std::unordered_map<NodeId, StateSlot> by_node_;
+  std::unordered_set<NodeId> stored_;  // Of nodes with bytes.
   StateCounts counts_;
   std::uint64_t cold_count_ = 0;  // So far.
 };

@@ -238,7 +238,9 @@ ContextSteps::Again ContextSteps::again_of(const Operation& operation) const {
   const std::uint32_t written = parts.written_count();
   const StatedChain chain = parts.stated_chain();
   const StandingState last = parts.states()->nearest(chain, written);
-  if (wanted == 0) return {.row_count = written - last.length, .from = last};
+  if (wanted == 0) {
+    return {.row_count = written - last.length, .from = last, .wanted_length = written};
+  }
   const std::uint32_t first = operation.requeries.front().position;
   // Drafts come after the last token in its pass, so that is computed again then.
   const bool has_drafts = operation.read != nullptr && !operation.read->drafts.empty();
@@ -246,8 +248,21 @@ ContextSteps::Again ContextSteps::again_of(const Operation& operation) const {
   if (last.length == written && is_last_alone && !has_drafts) {
     return {.row_count = 1, .from = last, .is_of_state = !is_planted(Fault::RequeryChangesState)};
   }
-  const StandingState from = parts.states()->nearest(chain, std::min(first, written));
-  return {.row_count = written - from.length, .from = from};
+  const std::uint32_t before = std::min(first, written);
+  const StandingState from = parts.states()->nearest(chain, before);
+  return {.row_count = written - from.length,
+          .from = from,
+          .wanted_length = is_last_alone && !has_drafts ? written : before};
+}
+
+// A state that the store has may be nearer than the one at hand.
+bool ContextSteps::waits_for_state(Operation& operation, const Again& again) {
+  const ContextParts& parts = operation.context->parts();
+  if (parts.states() == nullptr || again.is_of_state) return false;
+  const auto stored =
+      parts.states()->nearest_stored(parts.stated_chain(), again.from, again.wanted_length);
+  return stored.has_value() &&
+         state_loads_.wait(operation, stored->node, stored->length, importance_of(operation));
 }
 
 // The wanted outputs that the first `requery_count` rows give.
@@ -322,6 +337,7 @@ Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool 
   const std::uint32_t remaining =
       restores ? context.tokens().lost_count() : context.tokens().queued_count();
   const Again again = again_of(operation);
+  if (waits_for_state(operation, again)) return Attempt::Blocked;
   const Chunk chunk = chunk_of(operation, again, remaining, row_limit, restores, draft);
   if (chunk.requery_count + chunk.queued_count == 0) {  // No room for its drafts in this batch.
     if (tools_.turn.first_next.get() == nullptr)
@@ -386,6 +402,10 @@ Attempt ContextSteps::fly(Operation& operation, const Again& again, const Chunk&
   }
   const bool replays = context.parts().states() != nullptr && !again.is_of_state;
   if (replays) replica().counts.replayed_token_count += chunk.requery_count;
+  if (context.parts().states() != nullptr) {
+    context.note_replayed(replays ? chunk.requery_count : 0,
+                          !replays || chunk.requery_count == again.row_count);
+  }
   context.note_use(draft.id());
   draft.last_pass().is_last = chunk.is_last;
   if (!chunk.is_last) return Attempt::Later;

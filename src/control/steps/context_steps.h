@@ -10,13 +10,14 @@
 #include "control/steps/context_return.h"
 #include "control/steps/draw_steps.h"
 #include "control/steps/steps.h"
+#include "control/transfers/state_loads.h"
 
 namespace quire::control {
 
 class ContextSteps final : public Steps, public PassOwner {
  public:
-  ContextSteps(const StepTools& tools, TierTransfers& tiers, DrawSteps& draws)
-      : Steps(tools), back_(tools, tiers, *this), draws_(draws) {}
+  ContextSteps(const StepTools& tools, TierTransfers& tiers, StateLoads& states, DrawSteps& draws)
+      : Steps(tools), back_(tools, tiers, *this), state_loads_(states), draws_(draws) {}
 
   Attempt attempt(Operation& operation, BatchDraft* building) override;
   void passed(const Flight& flight, PassRecord& pass, Result<void> outcome) override;
@@ -44,7 +45,8 @@ class ContextSteps final : public Steps, public PassOwner {
   struct Again {
     std::uint32_t row_count = 0;
     StandingState from{};
-    bool is_of_state = false;  // The one output that is wanted is the state's.
+    bool is_of_state = false;         // The one output that is wanted is the state's.
+    std::uint32_t wanted_length = 0;  // The state after so many tokens would save most.
   };
 
   // All that was ever written is there again, and nothing else is computed.
@@ -53,6 +55,7 @@ class ContextSteps final : public Steps, public PassOwner {
   FindEnd find(Operation& operation, std::uint32_t& lookups_left);
   void note_miss(Operation& operation);
   Again again_of(const Operation& operation) const;
+  bool waits_for_state(Operation& operation, const Again& again);
   Chunk chunk_of(Operation& operation, const Again& again, std::uint32_t remaining,
                  std::uint32_t row_limit, bool restores, const BatchDraft& draft);
   static std::uint32_t answered_count(const Operation& operation, const Again& again,
@@ -67,6 +70,7 @@ class ContextSteps final : public Steps, public PassOwner {
                      BatchDraft& draft, const AddLast& add_last) const;
 
   ContextReturn back_;
+  StateLoads& state_loads_;
   DrawSteps& draws_;
 };
 

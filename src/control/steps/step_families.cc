@@ -9,12 +9,13 @@ StepFamilies::StepFamilies(Replica& replica, OperationTable& table, MatcherJobs&
     : ready(replica, options.decode_row_count_max),
       tiers(replica.resources, table, replica.store,
             CostModel(replica.backend.capabilities().page_bytes, options.costs)),
+      state_loads(replica.resources, table, replica.store),
       quota(replica),
       room(replica, table, tiers, turn, options.room),
       slots(replica, table, turn),
       tools{replica, table, quota, room, slots, ready, turn},
       draws(tools, jobs),
-      contexts(tools, tiers, draws),
+      contexts(tools, tiers, state_loads, draws),
       forwards(tools),
       reads(tools, draws),
       matchers(tools, jobs),
@@ -22,7 +23,7 @@ StepFamilies::StepFamilies(Replica& replica, OperationTable& table, MatcherJobs&
       store(tools, contexts),
       host(tools, contexts, tiers),
       // The tiers first, because a context may be about to want the pages.
-      transfers({&tiers, &store.opens(), &store.saves()}) {
+      transfers({&tiers, &state_loads, &store.opens(), &store.saves()}) {
   by_family[place_of(Family::Host)] = &host;
   by_family[place_of(Family::Page)] = &pages;
   by_family[place_of(Family::Context)] = &contexts;

@@ -16,6 +16,7 @@
 #include "control/steps/read_steps.h"
 #include "control/steps/steps.h"
 #include "control/steps/store_steps.h"
+#include "control/transfers/state_loads.h"
 #include "control/transfers/tier_transfers.h"
 #include "control/transfers/transfer_owners.h"
 
@@ -54,6 +55,7 @@ struct StepFamilies {
   BuildTurn turn;
   ReadyQueue ready;
   TierTransfers tiers;
+  StateLoads state_loads;
   Quota quota;
   PageRoom room;
   OutputSlots slots;

@@ -404,14 +404,25 @@ void SnapshotOpens::commit_loaded(Open& open, Operation& operation, std::size_t 
   }
 }
 
+// The states that the store has after pages of the context can come back when they are wanted.
+void SnapshotOpens::note_states(const Open& open, const Context& context) {
+  if (resources_.states == nullptr || open.opened.stated_pages.empty()) return;
+  const std::vector<NodeId> nodes = context.chain().nodes(resources_.cache);
+  for (const std::uint32_t index : open.opened.stated_pages) {
+    if (resources_.cache.is_resident(nodes[index])) resources_.states->note_stored(nodes[index]);
+  }
+}
+
 std::string SnapshotOpens::finish_tail(Open& open, Operation& operation) {
   Context& context = *operation.context;
+  note_states(open, context);
   store::SnapshotRecord& record = open.opened.record;
   const bool takes = std::get<ContextOpen>(operation.body).takes;
-  ContextBuilder(context).finish_opening(record, takes ? open.opened.ticket : store::kNoTicket);
   // The pages count as found by the context, which held none before.
+  const std::uint32_t found_count = context.use().found_token_count;
+  ContextBuilder(context).finish_opening(record, takes ? open.opened.ticket : store::kNoTicket);
   operation.instance->statistics.opened_token_count +=
-      context.use().found_token_count + context.tokens().written_count();
+      found_count + context.tokens().written_count();
   disk_.release(open.opened.ticket, takes ? store::TicketEnd::Reading : store::TicketEnd::Release);
   std::string note = std::move(record.note);
   opens_.erase(open.key);

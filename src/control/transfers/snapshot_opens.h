@@ -108,6 +108,7 @@ class SnapshotOpens final : public TransferOwner {
   void commit_loaded(Open& open, Operation& operation, std::size_t count);
   Result<void> read_more(Open& open, const Operation& operation);
   void load(Operation& operation, BatchDraft& draft, std::uint32_t count);
+  void note_states(const Open& open, const Context& context);
   std::string finish_tail(Open& open, Operation& operation);  // Gives the note.
   Result<void> submit(Open& open, const Operation& operation, store::DiskJob job);
   Open& open_of(Operation& operation);

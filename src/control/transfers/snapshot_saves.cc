@@ -111,7 +111,7 @@ void SnapshotSaves::abandon(const Operation& operation) {
   const Save& save = *found->second;
   // A save that waits for the disk or for the batch under way is erased when that answer arrives.
   // One that only waits to be put into the next batch is erased here, because no answer will come.
-  if (save.waits_for_disk || save.reading_count > 0 || save.reads_tail) return;
+  if (save.waits_for_disk || save.is_in_batch()) return;
   if (save.options.ticket != store::kNoTicket) disk_.release(save.options.ticket);
   erase(found);
 }
@@ -131,15 +131,25 @@ Result<void> SnapshotSaves::submit(std::uint64_t key, store::DiskJob job) {
 bool SnapshotSaves::wants_batch() const {
   return std::any_of(saves_.begin(), saves_.end(), [](const auto& each) {
     const Save& save = *each.second;
-    return !save.waits_for_disk && save.reading_count == 0 && !save.reads_tail &&
+    return !save.waits_for_disk && !save.is_in_batch() &&
            (save.next < save.missing.size() || save.has_tail);
   });
 }
 
 bool SnapshotSaves::end_build(BatchDraft& draft) {
   QUIRE_CHECK(in_batch_.empty(), "pages of an earlier batch have not come");
+  std::vector<std::uint64_t> without_states;
   for (auto& [key, save] : saves_) {
     if (save->waits_for_disk || save->operation.get() == nullptr) continue;
+    if (save->is_of_states) {
+      add_states(*save, draft);
+      if (save->is_in_batch()) {
+        in_batch_.push_back(key);
+      } else if (save->next == save->missing.size()) {
+        without_states.push_back(key);  // The last ones were evicted.
+      }
+      continue;
+    }
     const Context& shadow = *save->operation.get()->child;
     const auto left = static_cast<std::uint32_t>(save->missing.size() - save->next);
     save->reading_count = std::min(left, kPagesPerBatch);
@@ -155,6 +165,7 @@ bool SnapshotSaves::end_build(BatchDraft& draft) {
     }
     if (save->reading_count > 0 || save->reads_tail) in_batch_.push_back(key);
   }
+  for (const std::uint64_t key : without_states) advance(saves_.find(key));
   return false;
 }
 
@@ -165,10 +176,12 @@ void SnapshotSaves::transferred(const Flight& /*flight*/, TransferOutcomes outco
   for (const std::uint64_t key : std::exchange(in_batch_, {})) {
     const Iterator found = saves_.find(key);
     Save& save = *found->second;
-    const std::size_t count = save.reading_count + (save.reads_tail ? 1 : 0);
+    const std::size_t count =
+        save.reading_count + (save.reads_tail ? 1 : 0) + save.reading_states.size();
     std::vector<Result<PageBytes>> pages;
     for (std::size_t each = 0; each < count; ++each) pages.push_back(std::move(saves[next++]));
-    Result<void> taken = take_pages_read(save, key, std::move(pages));
+    Result<void> taken = save.is_of_states ? take_states_read(save, key, std::move(pages))
+                                           : take_pages_read(save, key, std::move(pages));
     if (!taken.ok()) {
       end(found, std::move(taken).take_error());
     } else if (!save.waits_for_disk) {
@@ -216,6 +229,13 @@ bool SnapshotSaves::deliver(store::DiskAnswer& answer, std::vector<Ref<Operation
   store::DiskAnswerBody body = std::move(answer.body).take();
   if (std::holds_alternative<store::SnapshotInfo>(body)) {
     save.options.ticket = store::kNoTicket;  // It ended with the save.
+    begin_states(found);
+    return true;
+  }
+  if (const auto* kept = std::get_if<store::StatesKept>(&body)) {
+    save.options.ticket = store::kNoTicket;
+    resources_.states->note_saved(kept->count);
+    note_stored(save);
     end(found, AnswerBody(Done{}));
     return true;
   }
@@ -242,15 +262,93 @@ void SnapshotSaves::advance(Iterator found) {
     table_.wakeup.notify();  // For the next batch.
     return;
   }
-  Result<void> submitted = submit(found->first, store::SaveJob{.record = std::move(save.record),
-                                                               .pages = std::move(save.links),
-                                                               .options = save.options});
+  Result<void> submitted =
+      save.is_of_states
+          ? submit(found->first, store::KeepStatesJob{.ticket = save.options.ticket,
+                                                      .pages = disk_.space(),
+                                                      .tenant = tenant_name(save.tenant)})
+          : submit(found->first, store::SaveJob{.record = std::move(save.record),
+                                                .pages = std::move(save.links),
+                                                .options = save.options});
   if (!submitted.ok()) end(found, std::move(submitted).take_error());
+}
+
+// ---- states ----
+
+// The snapshot is stored. The states after its pages follow, as far as they are there.
+void SnapshotSaves::begin_states(Iterator found) {
+  Save& save = *found->second;
+  std::vector<PageName> names;
+  if (resources_.states != nullptr && save.operation.get() != nullptr) {
+    for (const NodeId node : save.chain) {
+      const bool is_new =
+          resources_.states->find(node).has_value() && !resources_.states->is_stored(node);
+      if (is_new) names.push_back(resources_.cache.name(node));
+    }
+  }
+  save.is_of_states = true;
+  save.missing.clear();
+  save.next = 0;
+  if (names.empty()) return end(found, AnswerBody(Done{}));
+  Result<void> submitted =
+      submit(found->first, store::BeginSaveJob{.space = disk_.states(), .names = std::move(names)});
+  if (!submitted.ok()) end(found, std::move(submitted).take_error());
+}
+
+// Asks for a few of the states that are there still.
+void SnapshotSaves::add_states(Save& save, BatchDraft& draft) {
+  constexpr std::uint64_t kBytesPerBatch = 64u << 20;
+  StateCache& states = *resources_.states;
+  const std::uint64_t bytes = resources_.device.state_bytes;
+  while (save.next + save.reading_states.size() < save.missing.size()) {
+    const std::size_t count = save.reading_states.size();
+    if (count > 0 && (count + 1) * bytes > kBytesPerBatch) break;
+    const auto place = save.missing.begin() + static_cast<std::ptrdiff_t>(save.next + count);
+    const std::optional<StateRef> found = states.find(save.chain[*place]);
+    if (!found.has_value()) {
+      save.missing.erase(place);  // Evicted since.
+      continue;
+    }
+    states.hold(*found);
+    save.reading_states.push_back(*found);
+    draft.add_save(*this, {.state = found->slot});
+  }
+}
+
+Result<void> SnapshotSaves::take_states_read(Save& save, std::uint64_t key,
+                                             std::vector<Result<PageBytes>> bytes) {
+  const std::vector<StateRef> read = std::exchange(save.reading_states, {});
+  for (const StateRef& each : read) resources_.states->release(each.slot);
+  if (save.operation.get() == nullptr) return Error(ErrorCode::Cancelled, "the instance ended");
+  store::AddStatesJob job{.ticket = save.options.ticket, .states = {}};
+  for (Result<PageBytes>& each : bytes) {
+    const NodeId node = save.chain[save.missing[save.next++]];
+    if (!each.ok()) return std::move(each).take_error();
+    job.states.push_back(
+        {.page = record_of(resources_.cache, node), .bytes = std::move(each).take()});
+  }
+  return submit(key, std::move(job));
+}
+
+std::vector<inference::StateSlot> SnapshotSaves::held_states() const {
+  std::vector<inference::StateSlot> held;
+  for (const auto& [key, save] : saves_) {
+    for (const StateRef& each : save->reading_states) held.push_back(each.slot);
+  }
+  return held;
+}
+
+void SnapshotSaves::note_stored(const Save& save) {
+  for (const std::uint32_t index : save.missing) {
+    if (save.operation.get() != nullptr) resources_.states->note_stored(save.chain[index]);
+  }
 }
 
 void SnapshotSaves::end(Iterator found, Result<AnswerBody> answer) {
   Save& save = *found->second;
   if (save.options.ticket != store::kNoTicket) disk_.release(save.options.ticket);
+  // A snapshot without its states is whole: what opens it computes them.
+  if (save.is_of_states) answer = AnswerBody(Done{});
   if (Operation* operation = save.operation.get()) {
     Context* shadow = std::exchange(operation->child, nullptr);
     shadow->drop();

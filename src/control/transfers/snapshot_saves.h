@@ -49,6 +49,7 @@ class SnapshotSaves final : public TransferOwner {
   void transferred(const Flight& flight, TransferOutcomes outcomes,
                    std::vector<Ref<Operation>>& woken) override;
   bool deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& woken) override;
+  std::vector<inference::StateSlot> held_states() const override;
   bool is_idle() const override { return saves_.empty(); }
   bool may_free() const override { return !is_idle(); }  // A save ends with the disk.
 
@@ -66,12 +67,22 @@ class SnapshotSaves final : public TransferOwner {
     bool reads_tail = false;             // The tail is in that batch.
     bool has_tail = false;               // The tail is yet to be read.
     bool waits_for_disk = true;
+    // The snapshot is stored, and the states after its pages are on their way: `missing` and `next`
+    // are of these.
+    bool is_of_states = false;
+    bool is_in_batch() const { return reading_count > 0 || reads_tail || !reading_states.empty(); }
+    std::vector<StateRef> reading_states;  // In the batch under way, held.
   };
   using Iterator = std::unordered_map<std::uint64_t, std::unique_ptr<Save>>::iterator;
 
   Result<void> submit(std::uint64_t key, store::DiskJob job);
   // Goes on with what comes next; ends the save where it fails.
   void advance(Iterator found);
+  void begin_states(Iterator found);
+  void add_states(Save& save, BatchDraft& draft);
+  Result<void> take_states_read(Save& save, std::uint64_t key,
+                                std::vector<Result<inference::PageBytes>> states);
+  void note_stored(const Save& save);
   Result<void> take_pages_read(Save& save, std::uint64_t key,
                                std::vector<Result<inference::PageBytes>> pages);
   void end(Iterator found, Result<AnswerBody> answer);

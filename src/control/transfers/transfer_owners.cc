@@ -55,6 +55,15 @@ bool TransferOwners::is_idle() const {
                      [](const TransferOwner* each) { return each->is_idle(); });
 }
 
+std::vector<inference::StateSlot> TransferOwners::held_states() const {
+  std::vector<inference::StateSlot> all;
+  for (const TransferOwner* each : owners_) {
+    const std::vector<inference::StateSlot> held = each->held_states();
+    all.insert(all.end(), held.begin(), held.end());
+  }
+  return all;
+}
+
 void TransferOwners::complete(const Flight& flight, inference::Completion& completion,
                               std::vector<Ref<Operation>>& woken) const {
   QUIRE_CHECK(completion.loads.size() == flight.loads.size(),

@@ -22,6 +22,7 @@ class TransferOwners {
   void drop_kept() const;
   bool may_free() const;
   bool is_idle() const;  // All of them.
+  std::vector<inference::StateSlot> held_states() const;
 
   // Gives each owner the outcomes of its own transfers, which `completion` has no more then.
   void complete(const Flight& flight, inference::Completion& completion,
