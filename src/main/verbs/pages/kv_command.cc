@@ -87,7 +87,7 @@ Result<int> show(Work& work) {
       store->open_snapshot(work.tenant, work.options.name, nullptr), *store, work.tenant));
   for (const SnapshotInfo& each : TRY(store->list(work.tenant))) {
     if (each.name != work.options.name) continue;
-    work.answer(snapshot_json(each, opened.record), snapshot_text(each, opened.record));
+    work.answer(snapshot_json(each, opened), snapshot_text(each, opened));
     return cli::number(cli::ExitCode::Ok);
   }
   return Error(ErrorCode::NotFound, "snapshot \"" + printable(work.options.name) +

@@ -11,6 +11,7 @@
 namespace quire {
 namespace {
 
+using store::OpenedSnapshot;
 using store::SnapshotInfo;
 using store::SnapshotRecord;
 
@@ -104,7 +105,8 @@ nlohmann::json snapshot_json(const SnapshotInfo& snapshot) {
   return json;
 }
 
-std::string snapshot_text(const SnapshotInfo& snapshot, const SnapshotRecord& record) {
+std::string snapshot_text(const SnapshotInfo& snapshot, const OpenedSnapshot& opened) {
+  const SnapshotRecord& record = opened.record;
   const control::PageNameSpace& names = record.space.names;
   std::vector<std::vector<std::string>> rows = {
       {"name", printable(snapshot.name)},
@@ -121,13 +123,17 @@ std::string snapshot_text(const SnapshotInfo& snapshot, const SnapshotRecord& re
       {"numerics", printable(names.numerics_id)},
       {"KV format", format_name(names.kv_format)},
       {"bytes of a page", std::to_string(record.space.page_bytes)}};
+  if (!opened.stated_pages.empty()) {
+    rows.push_back({"states", std::to_string(opened.stated_pages.size()) + ", not in the size"});
+  }
   if (!record.note.empty()) rows.push_back({"note", cli::bytes_text(record.note.size())});
   if (!names.rope.empty()) rows.push_back({"RoPE", printable(names.rope)});
   if (has_adapter(record)) rows.push_back({"adapter", hex(names.adapter)});
   return table_text(rows, {false, false});
 }
 
-nlohmann::json snapshot_json(const SnapshotInfo& snapshot, const SnapshotRecord& record) {
+nlohmann::json snapshot_json(const SnapshotInfo& snapshot, const OpenedSnapshot& opened) {
+  const SnapshotRecord& record = opened.record;
   const control::PageNameSpace& names = record.space.names;
   nlohmann::json json = snapshot_json(snapshot);
   json["queued_tokens"] = record.queued_tokens.size();
@@ -135,6 +141,7 @@ nlohmann::json snapshot_json(const SnapshotInfo& snapshot, const SnapshotRecord&
   json["dropped_pages"] = record.dropped_pages.size();
   json["tail_pages"] = record.tail.size();
   json["note_bytes"] = record.note.size();
+  json["states"] = opened.stated_pages.size();
   json["page_size"] = names.page_size;
   json["page_bytes"] = record.space.page_bytes;
   json["model_digest"] = hex(names.model);

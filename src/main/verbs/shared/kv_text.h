@@ -18,9 +18,9 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows,
 std::string snapshots_text(const std::vector<store::SnapshotInfo>& snapshots,
                            std::uint64_t tenant_bytes);
 nlohmann::json snapshot_json(const store::SnapshotInfo& snapshot);
-std::string snapshot_text(const store::SnapshotInfo& snapshot, const store::SnapshotRecord& record);
+std::string snapshot_text(const store::SnapshotInfo& snapshot, const store::OpenedSnapshot& opened);
 nlohmann::json snapshot_json(const store::SnapshotInfo& snapshot,
-                             const store::SnapshotRecord& record);
+                             const store::OpenedSnapshot& opened);
 
 // One line. Bytes that are not UTF-8 (of a damaged index) are replaced.
 std::string json_line(const nlohmann::json& json);
