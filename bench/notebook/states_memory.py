@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Asks how much memory a server takes for each state that it keeps.
+
+    bench/notebook/states_memory.py --model FILE.gguf [--count 40] [--tokens 1000,20000]
+
+The pool of pages is small and filled first, so that what grows afterwards is states. Prints RssAnon before and after so many
+prompts that each leave one state, and the growth for each of them beside the bytes of a state.
+"""
+import argparse
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+import notebook
+from notebook import QUIRE, ServerProcess
+
+PAGE_POOL_BYTES = 64 << 20
+PROMPT_TOKENS = 32
+
+
+def metric(port, name):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as reply:
+        for line in reply.read().decode().splitlines():
+            if line.startswith(name + " "):
+                return int(float(line.split()[-1]))
+    sys.exit(f"/metrics has no {name}")
+
+
+def anonymous_bytes(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    sys.exit("/proc has no RssAnon")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--tokens", type=lambda text: tuple(map(int, text.split(","))), default=(1_000, 20_000))
+    args = parser.parse_args()
+    shown = json.loads(subprocess.run([QUIRE, "model", "show", args.model, "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    state = shown["state_bytes"]
+    memory = (args.count + 8) * state
+    rng = random.Random(1)
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ["--model", args.model, "--store", folder, "--state-memory", memory, "--kv-memory", memory + PAGE_POOL_BYTES]
+        with ServerProcess(QUIRE, flags) as server:
+            model = notebook.model_of(server.port)
+            pool_tokens = PAGE_POOL_BYTES // shown["kv_bytes_per_token"]
+            for _ in range(6):  # A program may have a part of the pool.
+                notebook.ask(server.port, model, notebook.some_tokens(rng, args, pool_tokens // 4))
+            before, kept = anonymous_bytes(server.process.pid), metric(server.port, "quire_states_kept")
+            for _ in range(args.count):
+                notebook.ask(server.port, model, notebook.some_tokens(rng, args, PROMPT_TOKENS))
+            grown = anonymous_bytes(server.process.pid) - before
+            kept = metric(server.port, "quire_states_kept") - kept
+    print(f"{args.count} states more ({kept} in all more): RssAnon grew by {grown} bytes, {grown / args.count:.0f} for each; a state has {state}")
+    sys.exit(0 if grown <= args.count * (state + 8192) else 1)
+
+
+if __name__ == "__main__":
+    main()
