@@ -3,7 +3,7 @@
 
     bench/notebook/states_memory.py --model FILE.gguf [--count 40] [--tokens 1000,20000]
 
-The pool of pages is small and filled first, so that what grows afterwards is states. Prints RssAnon before and after so many
+The pool of pages is small and filled first, so that what grows after that is states. Prints RssAnon before and after so many
 prompts that each leave one state, and the growth for each of them beside the bytes of a state.
 """
 import argparse
