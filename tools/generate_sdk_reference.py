@@ -20,7 +20,8 @@ FOLDER = ROOT / "docs" / "reference" / "sdk"
 NOTE = "<!-- Written by tools/generate_sdk_reference.py from {name}. Do not edit. -->\n\n"
 # Headers without a page. Calls have pages of their own. The rest are parts of other headers, and
 # words to the compiler.
-INNER = {"annotations.h", "bindings.h", "conversation_note.h", "handle.h", "placed.h", "quire.h", "support.h"}
+INNER = {"annotations.h", "bindings.h", "conversation_note.h", "handle.h", "placed.h", "quire.h", "return_places.h",
+         "support.h"}
 LABEL = re.compile(r"^(Owns|Thread|Threads|Errors|Invariants?|Source)\s{2,}(.*)$")
 TYPE = re.compile(r"\b(?:class|struct|union|enum)\b")
 DROPPED = ("friend ", "static_assert", "template <>", "extern ")

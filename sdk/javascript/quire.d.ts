@@ -306,6 +306,11 @@ declare module "quire" {
     use(adapters: string | Record<string, number>): Promise<void>;
     /** Lets tokens be further from their oldest visible token than the model's context length, whose answers may be poor. */
     allowBeyondContext(allowed?: boolean): void;
+    /**
+     * Marks the end of the tokens that the context has, queued ones and turns included: the program will come back there. A model
+     * with the trait "states" keeps its state. With other models it has no effect.
+     */
+    mark(): Promise<void>;
     /** Keeps the context under a name, over the end of the program and of the server. */
     save(name: string, options?: SaveOptions): Promise<void>;
     /** Lets other programs of the tenant open the content under this name while the server runs. */

@@ -264,6 +264,19 @@ export interface ContextCalls {
    */
   allowBeyondContext(context: number, allowed: number): number;
   /**
+   * Marks the end of the tokens that the context has, those queued included. The program will come
+   * back there, by a rewind, in a fork, or in another context that begins with these tokens. A model
+   * with the trait "states" has layers whose state cannot be cut back. It keeps the state after the
+   * last whole page before the mark, and evicts it after other states. A context that comes back
+   * begins with that state, and computes the tokens after that page again, fewer than a page.
+   *
+   * If those tokens are still to be computed, the mark waits for the pass that computes them. At
+   * most 8 marks of a context wait; one more takes the place of the oldest. A cut before that page
+   * drops a waiting mark, a fork takes a copy of it, and a snapshot has none. If there is no room
+   * for the state, the mark is lost without an error. With other models the call has no effect.
+   */
+  mark(context: number): number;
+  /**
    * Snapshots: contexts kept under a name, past the end of the instance and of the server. Names
    * are of the tenant: 1 to 255 bytes of UTF-8 without control characters, `/` and `\`, and neither
    * `.` nor `..`; anything else is `invalid-argument`. A server without a store answers
@@ -558,7 +571,8 @@ export interface ModelsCalls {
   getModel(name: BytesLike): number;
   /**
    * Traits of the model, one a line: "allocate", "forward", "input_text", "tokenize", "output_text".
-   * A call of a trait that the model lacks is `not-supported`.
+   * A call of a trait that the model lacks is `not-supported`. No call needs the trait "states": such
+   * a model has layers whose state cannot be cut back, so context.mark has an effect.
    */
   availableTraits(model: number, buffer: ArrayBufferView): number;
   /**

@@ -131,6 +131,17 @@ void edits(Harness& t) {
   give_back(t, {generation, busy, rule});
 }
 
+void marks(Harness& t) {
+  const std::int32_t context = computed_context(t, 20);
+  for (int count = 0; count < 9; ++count) {  // One more than wait.
+    t.ok("context.append", context, Tokens(16, 1));
+    t.ok("context.mark", context);
+  }
+  t.check(counters(t.result("context.flush", context)).seq_len == 164, "marks add no token");
+  t.mistakes("context.mark", context);
+  give_back(t, {context});
+}
+
 void becomes_pages(Harness& t) {
   const std::int32_t context = computed_context(t, 20);
   Handles pages(2);
@@ -253,6 +264,7 @@ void is_bounded(Harness& t) {
 void program(Harness& t) {
   computes(t);
   edits(t);
+  marks(t);
   becomes_pages(t);
   is_kept(t);
   is_bounded(t);

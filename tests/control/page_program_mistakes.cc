@@ -172,6 +172,7 @@ void PageProgram::refuse_context(const Guest& guest, ObjectId context) {
                                 ContextSplice{context, context, 0, 0},
                                 ContextHint{context},
                                 ContextBeyond{context},
+                                ContextMark{context},
                                 ContextKeep{context},
                                 ContextPages{context, 0, {}},
                                 ContextSave{.context = context, .name = "any"},

@@ -21,8 +21,21 @@ struct Program {
     context = of.context(guest, queue);
   }
 
-  ContextCounters flush(const std::vector<std::uint32_t>& tokens) {
+  void append(const std::vector<std::uint32_t>& tokens) {
     harness.send(guest, ContextAppend{context, tokens}, false);
+  }
+  void mark() { harness.send(guest, ContextMark{context}, false); }
+  void edit(ContextEditKind kind, std::uint32_t count) {
+    harness.send(guest, ContextEdit{context, kind, count}, false);
+  }
+  Program fork() const {
+    Program child = *this;
+    child.context = harness.new_object();
+    harness.send(guest, ContextFork{context, child.context}, false);
+    return child;
+  }
+  ContextCounters flush(const std::vector<std::uint32_t>& tokens) {
+    append(tokens);
     const FutureId future = harness.send(guest, ContextFlush{context});
     harness.run_until(guest, future);
     return harness.get<ContextState>(guest, future).counters;
@@ -95,8 +108,7 @@ TEST(States, TokensTakenBackFromTheLastPassReplayTheOthersOfItAlone) {
   Program program(harness);
   program.flush(count_tokens(200));
   program.flush(count_tokens(7, 50));
-  program.harness.send(program.guest, ContextEdit{program.context, ContextEditKind::Truncate, 3},
-                       false);
+  program.edit(ContextEditKind::Truncate, 3);
   const std::uint64_t before = rows(harness);
   program.flush(count_tokens(1, 90));
   EXPECT_EQ(rows(harness) - before, 4u + 1u);
@@ -119,16 +131,90 @@ TEST(States, SixteenConversationsGiveTheSameTokensInFewSlots) {
   }
 }
 
+// A prompt of 100 tokens, with a mark, and 60 that only this turn has.
+void begin_turn(Program& program) {
+  program.append(count_tokens(100));
+  program.mark();
+  program.append(count_tokens(60, 300));
+}
+
+TEST(States, AMarkAmongQueuedTokensIsWhereAnotherContextBegins) {
+  Harness harness(with_states(8));
+  Program first(harness);
+  begin_turn(first);
+  first.flush({});
+  const std::uint64_t before = rows(harness);
+  std::vector<std::uint32_t> next = count_tokens(100);
+  next.push_back(7);
+  EXPECT_EQ(Program(harness).flush(next).found_token_count, 96u);
+  EXPECT_EQ(rows(harness) - before, 5u);
+}
+
+TEST(States, AMarkKeepsTheStateThatIsThere) {
+  Harness harness(with_states(4));
+  Program first(harness);
+  first.flush(count_tokens(100));
+  first.mark();
+  for (std::uint32_t each = 0; each < 9; ++each)
+    Program(harness).flush(count_tokens(40, 30 * each));
+  const ContextCounters counters = Program(harness).flush(count_tokens(100));
+  EXPECT_EQ(counters.found_token_count, 96u) << "others' turns took the marked state's slot";
+}
+
+TEST(States, AForkHasTheMarksThatWait) {
+  Harness harness(with_states(8));
+  Program parent(harness);
+  begin_turn(parent);
+  Program child = parent.fork();
+  child.flush({});
+  EXPECT_EQ(Program(harness).flush(count_tokens(99)).found_token_count, 96u);
+}
+
+TEST(States, ACutBeforeAMarkDropsIt) {
+  for (const bool is_cut : {false, true}) {
+    Harness harness(with_states(8));
+    Program program(harness);
+    begin_turn(program);
+    program.edit(ContextEditKind::Truncate, is_cut ? 70 : 60);
+    if (is_cut) program.append(count_tokens(10, 1 + 7 * 90));  // The same tokens once more.
+    program.append(count_tokens(60, 300));
+    program.flush({});
+    const std::uint32_t found = Program(harness).flush(count_tokens(99)).found_token_count;
+    EXPECT_EQ(found, is_cut ? 0u : 96u);
+  }
+}
+
+TEST(States, MarksAreLostWhereNoSlotIsFreeAndNothingFails) {
+  Harness harness(with_states(2));
+  Program program(harness);
+  for (std::uint32_t each = 0; each < 2 * kMarkCountMax; ++each) {
+    program.append(count_tokens(16, 20 * each));
+    program.mark();
+  }
+  EXPECT_EQ(program.flush({}).seq_len, 2 * kMarkCountMax * 16);
+  EXPECT_EQ(program.generate(3).size(), 3u);
+}
+
+TEST(States, WithoutStatesAMarkChangesNothing) {
+  std::vector<std::uint64_t> computed;
+  for (const bool is_marked : {false, true}) {
+    Harness harness(with_states(0));
+    Program first(harness);
+    first.append(count_tokens(100));
+    if (is_marked) first.mark();
+    first.flush({});
+    EXPECT_EQ(Program(harness).flush(count_tokens(100)).found_token_count, 96u);
+    computed.push_back(rows(harness));
+  }
+  EXPECT_EQ(computed[0], computed[1]);
+}
+
 TEST(States, AForkCopiesNothingAndGoesItsOwnWay) {
   Harness harness(with_states(8));
   Program program(harness);
   program.flush(count_tokens(200));
-  Program child(harness);
-  child.guest = program.guest;
-  child.queue = program.queue;
-  child.context = harness.new_object();
   const std::uint64_t before = rows(harness);
-  harness.send(program.guest, ContextFork{program.context, child.context}, false);
+  Program child = program.fork();
   const std::vector<std::uint32_t> own = program.generate(30);
   EXPECT_EQ(child.generate(30), own);
   EXPECT_LE(rows(harness) - before, 2u * 31u) << "something was computed again";

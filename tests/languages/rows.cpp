@@ -231,6 +231,8 @@ Task<> editing(Rows& rows, Context& context) {
   rows.raw("context.hint", abi::context::hint(fork.handle(), 99, 0));
   rows("context.allow-beyond-context", fork.allow_beyond_context());
   rows.raw("context.allow-beyond-context", abi::context::allow_beyond_context(fork.handle(), 7));
+  rows("context.mark", co_await attempt(fork.mark()));
+  rows.raw("context.mark", abi::context::mark(kNone));
   rows("adapter.use-adapters", co_await attempt(fork.use({{"first", 0.5}})));
   rows("adapter.use-adapters", co_await attempt(fork.use({{"none", 1.0}})));
 }

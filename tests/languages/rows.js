@@ -217,6 +217,8 @@ async function editing(context) {
   await row("context.hint", () => raw.context.hint(fork.handle, 99, 0));
   await row("context.allow-beyond-context", () => fork.allowBeyondContext());
   await row("context.allow-beyond-context", () => raw.context.allowBeyondContext(fork.handle, 7));
+  await row("context.mark", () => fork.mark());
+  await row("context.mark", () => raw.context.mark(none));
   await row("adapter.use-adapters", () => fork.use({ first: 0.5 }));
   await row("adapter.use-adapters", () => fork.use({ none: 1 }));
 }

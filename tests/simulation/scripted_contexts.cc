@@ -464,6 +464,10 @@ void ScriptedGuest::drop_context() {
 void ScriptedGuest::hint() {
   const Context* context = some_context(false);
   if (context == nullptr) return;
+  if (town_.knobs.state_count > 0 && dice_.one_in(2)) {
+    check("context.mark", call("context.mark", {context->handle}), {ErrorCode::Unavailable});
+    return;
+  }
   const std::int64_t kind = dice_.below(5);
   const std::int64_t seconds = kind == 3 ? dice_.below(20) : 0;
   check("context.hint", call("context.hint", {context->handle, kind, seconds}),

@@ -359,11 +359,13 @@ std::int32_t get_model(const std::uint8_t* name, std::uint32_t count) {
   return host.new_handle("model");
 }
 std::int32_t available_traits(std::int32_t, void* buffer, std::uint32_t capacity) {
-  return put("allocate\nforward\ninput_text\ntokenize\noutput_text", buffer, capacity);
+  const std::string states = host.has_states ? "\nstates" : "";
+  return put("allocate\nforward\ninput_text\ntokenize\noutput_text" + states, buffer, capacity);
 }
 std::int32_t trait_version(std::int32_t, const std::uint8_t* name, std::uint32_t count) {
   const std::string trait(reinterpret_cast<const char*>(name), count);
   if (trait == "forward" || trait == "tokenize") return 1;
+  if (trait == "states" && host.has_states) return 1;
   return host.refuse(ErrorCode::NotSupported, "model fake lacks the trait " + trait);
 }
 std::int32_t model_info(std::int32_t, void* buffer, std::uint32_t capacity) {
@@ -717,6 +719,12 @@ std::int32_t allow_beyond_context(std::int32_t context, std::uint32_t allowed) {
   auto* held = find_context(context);
   if (held == nullptr) return unknown("context");
   held->beyond_context = allowed == 1;
+  return 0;
+}
+std::int32_t mark(std::int32_t context) {
+  auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  held->marks.push_back(held->computed.size() + held->queued.size());
   return 0;
 }
 std::int32_t save(std::int32_t context, const std::uint8_t* name, std::uint32_t count,

@@ -38,19 +38,18 @@ class FakeHost {
     std::uint32_t hint = 0;
     std::uint32_t hint_seconds = 0;
     bool beyond_context = false;
-    std::string note = {};  // Of its snapshot, until it is given.
+    std::vector<std::size_t> marks = {};  // In tokens.
+    std::string note = {};                // Of its snapshot, until it is given.
   };
   struct Snapshot {
     Context context;
     std::uint32_t ttl_seconds = 0;
     std::string note = {};
   };
-
   struct StoredValue {
     std::uint64_t version = 0;
     std::string bytes;
   };
-
   // A request to a server, and its answer.
   struct HttpAsked {
     std::string method;
@@ -150,6 +149,7 @@ class FakeHost {
       next;
   std::vector<std::uint32_t> stop_tokens = {2};
   std::uint32_t context_length = 2048;
+  bool has_states = false;
   std::optional<abi::ErrorCode> compute_error;       // Of every pass; none: passes succeed.
   std::map<std::uint32_t, std::string> token_texts;  // Of tokens that are not one byte.
   // The chat template: the text of a request, in which texts of token_texts are those tokens; nothing
@@ -218,6 +218,7 @@ class FakeHost {
     std::uint32_t flags = 0;
     std::vector<std::string> parts;
     bool is_finished = false;
+    bool has_room = true;  // A write is ready at once; else the test completes it.
     std::string body() const {
       std::string all;
       for (const std::string& each : parts) all += each;
@@ -227,7 +228,6 @@ class FakeHost {
   std::optional<HttpServed> request;
   HttpSaid response;
   bool is_client_gone = false;
-  bool has_room = true;  // A write is ready at once; else the test completes it.
 
   // The earliest time of the clock at which a future becomes ready, up to `limit_ns`.
   bool advance_clock(std::int64_t limit_ns) {

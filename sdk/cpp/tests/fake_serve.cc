@@ -59,7 +59,7 @@ std::int32_t write_response(const std::uint8_t* bytes, std::uint32_t count) {
   }
   if (host.is_client_gone) return host.refuse(ErrorCode::Unavailable, "the client is gone");
   host.response.parts.push_back(text(bytes, count));
-  return host.has_room ? host.ready_future("") : host.new_future();
+  return host.response.has_room ? host.ready_future("") : host.new_future();
 }
 
 std::int32_t finish_response() {

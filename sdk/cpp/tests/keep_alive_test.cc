@@ -67,7 +67,7 @@ TEST_F(KeepAliveTest, EventsThatComeInTimeLeaveNoPlaceForAPing) {
 Task<> wait_long(serve::Response response) {
   serve::LiveEvents events = co_await serve::LiveEvents::open(response);
   co_await sleep(seconds(600));
-  host.has_room = true;
+  host.response.has_room = true;
   for (const std::int32_t each : host.made()) {
     if (host.future(each) != nullptr && host.future(each)->ready_at_ns < 0) host.complete(each);
   }
@@ -76,7 +76,7 @@ Task<> wait_long(serve::Response response) {
 }
 
 TEST_F(KeepAliveTest, AClientThatReadsNothingHasOnePingInItsQueue) {
-  host.has_room = false;
+  host.response.has_room = false;
   ASSERT_TRUE(run_with(wait_long).ok());
   EXPECT_EQ(host.response.body(), std::string(kPing) + "data: answer\n\n");
 }
@@ -104,7 +104,7 @@ Task<> send_one(serve::LiveEvents& events, std::string text) {
 }
 Task<> send_both(serve::Response response) {
   serve::LiveEvents events = co_await serve::LiveEvents::open(response);
-  host.has_room = false;
+  host.response.has_room = false;
   host.on_wait = [] {  // The client takes one part after the other.
     for (const std::int32_t each : host.made()) {
       auto* found = host.future(each);

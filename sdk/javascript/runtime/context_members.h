@@ -46,6 +46,7 @@ inline std::vector<Member> context_methods() {
       method<"Context.hint", context_hint>(),
       method<"Context.use", context_use>(),
       method<"Context.allowBeyondContext", context_allow_beyond_context>(),
+      method<"Context.mark", InTurn<&Context::mark>::call>(),
       method<"Context.save", InTurn<&Context::save>::call>(),
       method<"Context.share", InTurn<&Context::share>::call>(),
       method<"Context.constrain", context_constrain>(),

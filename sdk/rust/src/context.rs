@@ -380,6 +380,12 @@ impl Context {
         self.beyond_context = allowed;
         Ok(())
     }
+    /// Marks the end of the tokens that the context has, queued ones and turns included: the program will come
+    /// back there. A model with the trait "states" keeps its state. With other models it has no effect.
+    pub async fn mark(&mut self) -> Result<()> {
+        self.queue_turns(false).await?;
+        self.mark_end()
+    }
 
     /// Lets the model go on.
     pub fn generate(&mut self, options: GenerateOptions) -> Generator<'_> {

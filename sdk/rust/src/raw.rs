@@ -292,6 +292,17 @@ pub mod context {
         #[doc = " Whether tokens to come may be further from their oldest visible token than the model's context"]
         #[doc = " length: 1 they may, 0 they may not (as at first; computing them is `out-of-range`)."]
         "allow-beyond-context" allow_beyond_context(context: i32, allowed: u32) -> i32;
+        #[doc = " Marks the end of the tokens that the context has, those queued included. The program will come"]
+        #[doc = " back there, by a rewind, in a fork, or in another context that begins with these tokens. A model"]
+        #[doc = " with the trait \"states\" has layers whose state cannot be cut back. It keeps the state after the"]
+        #[doc = " last whole page before the mark, and evicts it after other states. A context that comes back"]
+        #[doc = " begins with that state, and computes the tokens after that page again, fewer than a page."]
+        #[doc = ""]
+        #[doc = " If those tokens are still to be computed, the mark waits for the pass that computes them. At"]
+        #[doc = " most 8 marks of a context wait; one more takes the place of the oldest. A cut before that page"]
+        #[doc = " drops a waiting mark, a fork takes a copy of it, and a snapshot has none. If there is no room"]
+        #[doc = " for the state, the mark is lost without an error. With other models the call has no effect."]
+        "mark" mark(context: i32) -> i32;
         #[doc = " Snapshots: contexts kept under a name, past the end of the instance and of the server. Names"]
         #[doc = " are of the tenant: 1 to 255 bytes of UTF-8 without control characters, `/` and `\\`, and neither"]
         #[doc = " `.` nor `..`; anything else is `invalid-argument`. A server without a store answers"]
@@ -524,7 +535,8 @@ pub mod models {
         #[doc = " adapter means the same if no model has that name. `too-large`: a name over 255 bytes."]
         "get-model" get_model(name: *const u8, name_count: u32) -> i32;
         #[doc = " Traits of the model, one a line: \"allocate\", \"forward\", \"input_text\", \"tokenize\", \"output_text\"."]
-        #[doc = " A call of a trait that the model lacks is `not-supported`."]
+        #[doc = " A call of a trait that the model lacks is `not-supported`. No call needs the trait \"states\": such"]
+        #[doc = " a model has layers whose state cannot be cut back, so context.mark has an effect."]
         "available-traits" available_traits(model: i32, buffer: *mut u8, capacity: u32) -> i32;
         #[doc = " The newest version of a trait that the model has; it has all from 1 on. `not-supported`: the"]
         #[doc = " model lacks the trait. `not-found`: no trait has that name. `too-large`: it is over 255 bytes."]

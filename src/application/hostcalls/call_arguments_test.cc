@@ -239,7 +239,6 @@ class WildGuest {
 
   // Calls that would do something, with the handles that were given out last.
   std::vector<Tame> tame_calls() {
-    prepare_lists();
     return {
         {"models", "get-model", {0, 0}},
         {"queue", "create-queue", {model_, 1}},
@@ -258,6 +257,7 @@ class WildGuest {
         {"context", "truncate-working-page-tokens", {context_, 1}},
         {"context", "hint", {context_, 3, 60}},
         {"context", "allow-beyond-context", {context_, 1}},
+        {"context", "mark", {context_}},
         {"context", "save", {context_, kText, 16, 1, 60}},
         {"context", "save-with-note", {context_, kText, 16, 1, 60, kTokens, 16}},
         {"context", "note-of", {opened_, kNote, 16}},
@@ -388,6 +388,7 @@ class WildGuest {
 
   // One of its arguments is wild now and then.
   void tame_call() {
+    prepare_lists();
     const std::vector<Tame> calls = tame_calls();
     const Tame& tame = calls[random_.next() % calls.size()];
     // Without a request there is nothing to serve.
@@ -421,6 +422,7 @@ class WildGuest {
         answer();
         continue;
       }
+      prepare_lists();
       const std::vector<Tame> calls = tame_calls();
       const auto tame = std::find_if(calls.begin(), calls.end(), [&](const Tame& each) {
         // Several calls have that name; this takes the one with a grammar.

@@ -101,6 +101,8 @@ TEST_F(ContextCalls, HintsAndFlagsHaveOnlyTheirDocumentedValues) {
   EXPECT_TRUE(last_command<control::ContextBeyond>().is_allowed);
   EXPECT_EQ(call("context", "allow-beyond-context", {context, 2}),
             minus(ErrorCode::InvalidArgument));
+  EXPECT_EQ(call("context", "mark", {context}), 0);
+  last_command<control::ContextMark>();
   put_name("a");
   EXPECT_EQ(call("context", "save", {context, 64, 1, 2, 0}), minus(ErrorCode::InvalidArgument));
 }
@@ -124,6 +126,7 @@ TEST_F(ContextCalls, StaleForeignAndForgedHandlesAreNotFound) {
     refused("splice", {context, each, 0, 1});
     refused("hint", {each, 1, 0});
     refused("allow-beyond-context", {each, 1});
+    refused("mark", {each});
     refused("save", {each, 64, 1, 0, 0});
     refused("save-with-note", {each, 64, 1, 0, 0, 64, 1});
     refused("note-of", {each, 64, 1});

@@ -115,4 +115,8 @@ Result<std::int32_t> context_allow_beyond_context(HostCall& call, GuestHandle co
   return tell(call, context, control::ContextBeyond{object(context), allowed == 1});
 }
 
+Result<std::int32_t> context_mark(HostCall& call, GuestHandle context) {
+  return tell(call, context, control::ContextMark{object(context)});
+}
+
 }  // namespace quire::hostcalls

@@ -21,9 +21,9 @@ struct TraitVersion {
   const char* name;
   std::int32_t version = 0;
 };
-constexpr TraitVersion kTraits[] = {{"allocate", 1},    {"forward", 1},   {"input_text", 1},
-                                    {"input_image", 1}, {"tokenize", 1},  {"output_text", 1},
-                                    {"adapter", 1},     {"constraint", 1}};
+constexpr TraitVersion kTraits[] = {{"allocate", 1},    {"forward", 1},    {"input_text", 1},
+                                    {"input_image", 1}, {"tokenize", 1},   {"output_text", 1},
+                                    {"adapter", 1},     {"constraint", 1}, {"states", 1}};
 
 Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {
   if ((flags & ~known) == 0) return {};

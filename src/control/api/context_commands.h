@@ -115,6 +115,8 @@ struct ContextFromPages {
 struct ContextBeyond { ObjectId context{}; bool is_allowed = false; };
 // Tokens that are appended from now on are computed under `set`; null: under none.
 struct ContextUseAdapters { ObjectId context{}; ChosenAdaptersRef set{}; };
+// The program will come back to the end of the tokens that the context has, those queued included.
+struct ContextMark { ObjectId context{}; };
 struct ContextDrop { ObjectId context{}; };
 // clang-format on
 

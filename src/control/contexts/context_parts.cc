@@ -34,7 +34,17 @@ std::uint32_t ContextParts::replay_count() const {
 
 // Tokens may have gone from the end.
 void ContextParts::cut_states() {
-  if (states_ != nullptr) states_->cut(*owner_.resources->states, seq_len());
+  if (states_ == nullptr) return;
+  states_->cut(*owner_.resources->states, seq_len());
+  states_->cut_marks(held_token_count());
+}
+
+void ContextParts::cut_marks() {
+  if (states_ != nullptr) states_->cut_marks(seq_len());
+}
+
+void ContextParts::mark() {
+  if (states_ != nullptr) states_->mark(stated_chain(), held_token_count());
 }
 
 std::uint32_t ContextParts::seq_len() const {
@@ -138,6 +148,7 @@ void ContextParts::cut_written(std::uint32_t count) {
   // Slots that were dropped and will be written anew can be seen again.
   table_.cut(length / page_size());
   if (count == 0) working_.set_unnamed_start(false);
+  cut_marks();
   cut_states();
 }
 
@@ -210,6 +221,7 @@ std::uint32_t ContextParts::attach_found(std::span<const NodeId> nodes) {
   table_.cut(committed);
   // Pages that an earlier chunk took for what is found now.
   release_tail(std::max(page_count_for(tokens_.count(), page_size), working_.reserved_count()));
+  if (states_ != nullptr) states_->settle_marks(stated_chain());
   return found;
 }
 

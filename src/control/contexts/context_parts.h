@@ -100,6 +100,8 @@ class ContextParts {
   void end_operation() {
     if (states_ != nullptr) states_->end_operation(*owner_.resources->states);
   }
+  // The program will come back to the end of the tokens that the context has, those queued too.
+  void mark();
   void begin_sequence(inference::SequenceId sequence) { table_.begin(sequence); }
   void end_sequence() { table_.end(); }
   // Appends what the device does not know of the table yet. Requires: there is a sequence.
@@ -127,7 +129,8 @@ class ContextParts {
 
   void note_appended();    // The next token is of the adapters in force.
   void forget_adapters();  // Of tokens that it no longer has.
-  void cut_states();       // Likewise.
+  void cut_states();       // Likewise, and their marks.
+  void cut_marks();        // Queued tokens may have moved up: only those of written ones stay.
   void claim_pages(std::uint32_t end);
 
   TailTokens tokens_;

@@ -56,12 +56,17 @@ void ContextStates::add_write(StateCache& states, std::uint32_t length) {
 
 // The states within the pass that are to be kept, as far as there are slots.
 void ContextStates::add_page_ends(const StatedChain& of) {
-  const std::uint32_t page_size = of.cache.page_size();
   const std::uint32_t begin = pass_.from.length;
-  const std::uint32_t last = pass_.end / page_size * page_size;
-  if (last > begin && last < pass_.end) add_write(of.states, last);
+  const auto add = [&](std::uint32_t length) {
+    const bool is_within = length > begin && length < pass_.end;
+    if (is_within && std::ranges::count(writes_, length, &Write::length) == 0) {
+      add_write(of.states, length);
+    }
+  };
+  std::ranges::for_each(marks_, add);
+  add(pass_.end - pass_.end % of.cache.page_size());
   std::uint32_t at = (begin / kStateMultiple + 1) * kStateMultiple;
-  for (; at < std::min(last, pass_.end); at += kStateMultiple) add_write(of.states, at);
+  for (; at < pass_.end; at += kStateMultiple) add(at);
 }
 
 bool ContextStates::begin_flight(const StatedChain& of, const StatedPass& pass) {
@@ -142,9 +147,10 @@ void ContextStates::keep(const StatedChain& of, const Write& write) {
     node = of.cache.parent(node);
   }
   if (of.cache.trie().is_opaque(node) || !of.cache.is_resident(node)) return;
-  const bool is_multiple = write.length % kStateMultiple == 0;
-  of.states.keep(node, write.slot, is_multiple ? StateKind::Multiple : StateKind::Running,
-                 write.length);
+  StateKind kind = StateKind::Running;
+  if (write.length % kStateMultiple == 0) kind = StateKind::Multiple;
+  if (is_marked(write.length)) kind = StateKind::Marked;
+  of.states.keep(node, write.slot, kind, write.length);
   const StateRef kept = *of.states.find(node);
   if (kept != running_) of.states.end_running(std::exchange(running_, kept));
 }
@@ -161,6 +167,8 @@ void ContextStates::end_flight(const StatedChain& of, bool is_written, std::uint
   if (!is_written) return fail_flight(of.states);
   const bool was_in_place = is_in_place();
   const StandingState last = settle_writes(of, length);
+  settle_marks(of);
+  std::erase_if(marks_, [&](std::uint32_t mark) { return mark <= length; });
   const StandingState& from = pass_.from;
   if (!was_in_place && from.ref.slot != kNoState) of.states.release(from.ref.slot);
   if (writes_.empty()) return;
@@ -195,10 +203,44 @@ StandingState ContextStates::settle_writes(const StatedChain& of, std::uint32_t 
   return last;
 }
 
+// ---- marks ----
+
+bool ContextStates::is_marked(std::uint32_t length) const {
+  return std::ranges::count(marks_, length) > 0;
+}
+
+void ContextStates::mark(const StatedChain& of, std::uint64_t token_count) {
+  const std::uint32_t page_size = of.cache.page_size();
+  const auto length = static_cast<std::uint32_t>(token_count / page_size * page_size);
+  if (length == 0 || is_marked(length)) return;
+  if (marks_.size() == kMarkCountMax) marks_.erase(marks_.begin());
+  marks_.push_back(length);
+  settle_marks(of);
+}
+
+void ContextStates::settle_marks(const StatedChain& of) {
+  if (marks_.empty()) return;
+  const std::uint32_t page_size = of.cache.page_size();
+  const std::uint32_t first = *std::ranges::min_element(marks_);
+  NodeId node = of.chain.head();
+  for (std::uint32_t index = of.chain.page_count(); index * page_size >= first; --index) {
+    const auto found = is_marked(index * page_size) ? of.states.find(node) : std::nullopt;
+    if (found) {
+      of.states.raise(*found, StateKind::Marked);
+      std::erase(marks_, index * page_size);
+    }
+    node = of.cache.parent(node);
+  }
+}
+
+void ContextStates::cut_marks(std::uint64_t token_count) {
+  std::erase_if(marks_, [&](std::uint32_t mark) { return mark > token_count; });
+}
+
 // ---- what becomes of them ----
 
 void ContextStates::end_turn(StateCache& states) {
-  states.set_turn(running_);
+  states.raise(running_, StateKind::Turn);
   const bool is_later = running_.slot != kNoState && running_ != origin_;
   if (is_later) states.supersede(std::exchange(origin_, {}));
   running_ = {};
@@ -215,6 +257,7 @@ void ContextStates::fork_from(StateCache& states, ContextStates& parent) {
   parent.end_turn(states);
   current_ = parent.current_;
   before_ = parent.before_;
+  marks_ = parent.marks_;
 }
 
 void ContextStates::leave(StateCache& states) {
@@ -224,6 +267,7 @@ void ContextStates::leave(StateCache& states) {
   }
   end_operation(states);
   end_turn(states);
+  marks_.clear();
   forget(states, before_, current_);
   forget(states, current_, before_);
 }
@@ -245,6 +289,7 @@ void ContextStates::verify(const StateCache& states, std::uint32_t length,
   for (const StandingState& each : {current_, before_}) {
     QUIRE_CHECK(each.length <= length, "N2");
   }
+  QUIRE_CHECK(marks_.size() <= kMarkCountMax, "N3");
   if (!is_in_flight_) return;
   const StateRef& from = pass_.from.ref;
   QUIRE_CHECK(from.slot == kNoState || states.is_there(from), "N1");

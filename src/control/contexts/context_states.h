@@ -9,11 +9,16 @@
 //            tokens costs no more than the others again.
 // Any of these may be gone when it is wanted.
 //
+// A program marks where it will come back to, before or after the tokens there are computed. The
+// state after the last whole page up to there is then kept as Marked: the one that is there, or
+// the one that the pass over that page writes. A mark waits for that pass, and goes with it.
+//
 // Thread   engine thread only.
 //
 // Invariants, checked by verify():
 //   N1  Slots are held exactly while a pass is under way.
 //   N2  No remembered state stands after more tokens than the context has written or lost.
+//   N3  At most kMarkCountMax marks wait.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <optional>
@@ -25,6 +30,9 @@
 #include "inference/api/batch.h"
 
 namespace quire::control {
+
+// Marks of one context that wait to be computed; one more takes the place of the oldest.
+inline constexpr std::uint32_t kMarkCountMax = 8;
 
 // A state after the first `length` tokens of a context. Without a slot: the one before any text.
 struct StandingState {
@@ -65,13 +73,21 @@ class ContextStates {
   void reserve_for(StateCache& states, StateSlot slot, const Importance& importance);
 
   // Takes slots for the states that are wanted: the one at the end; and, if there are enough, those
-  // after the last whole page and at multiples on the way. False: the operation gets none now.
+  // at marks, after the last whole page and at multiples on the way. False: the operation gets none
+  // now.
   bool begin_flight(const StatedChain& of, const StatedPass& pass);
   // After begin_flight(): the pass does not come about.
   void cancel_flight(StateCache& states);
   void describe(inference::Batch& batch, inference::ForwardPass& pass) const;
   // `length`: of the tokens that are written now. Those of whole pages are committed.
   void end_flight(const StatedChain& of, bool is_written, std::uint32_t length);
+
+  // The program will come back to the end of the first `token_count` tokens.
+  void mark(const StatedChain& of, std::uint64_t token_count);
+  // Pages of the chain may have been found: states that are there are marked.
+  void settle_marks(const StatedChain& of);
+  // Tokens after the first `token_count` are not there, or not in their places, any more.
+  void cut_marks(std::uint64_t token_count);
 
   // The operation that computes ends.
   void end_operation(StateCache& states) { states.end_reserve(std::exchange(reserved_, {})); }
@@ -94,6 +110,7 @@ class ContextStates {
   };
   void add_write(StateCache& states, std::uint32_t length);
   void add_page_ends(const StatedChain& of);
+  bool is_marked(std::uint32_t length) const;
   bool is_in_place() const { return writes_.size() == 1 && writes_[0].slot == pass_.from.ref.slot; }
   void keep(const StatedChain& of, const Write& write);
   void forget(StateCache& states, StandingState& one, const StandingState& other);
@@ -103,9 +120,10 @@ class ContextStates {
 
   StandingState current_;
   StandingState before_;
-  StateRef origin_;    // The kept state that the text goes on from.
-  StateRef running_;   // The state that keep() put after its last page.
-  StateRef reserved_;  // For the operation under way.
+  StateRef origin_;                   // The kept state that the text goes on from.
+  StateRef running_;                  // The state that keep() put after its last page.
+  StateRef reserved_;                 // For the operation under way.
+  std::vector<std::uint32_t> marks_;  // Whole pages, in tokens; the oldest mark first.
   // The pass under way has these.
   bool is_in_flight_ = false;
   StatedPass pass_;

@@ -44,6 +44,7 @@ ModelDescription describe(const ServedModel& served) {
   if (served.adapters != nullptr && served.backend->capabilities().adapters) {
     description.traits.push_back("adapter");
   }
+  if (device.state_count > 0) description.traits.push_back("states");
   return description;
 }
 

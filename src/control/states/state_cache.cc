@@ -112,8 +112,11 @@ void StateCache::go_cold(StateSlot slot) {
     return;
   }
   const bool is_marked = entry.node != kNoNode && entry.kind == StateKind::Marked;
-  const EvictionHint plain = entry.is_superseded ? EvictionHint::Done : EvictionHint::None;
-  cold_.go_cold(entry_of(slot), {.hint = is_marked ? EvictionHint::WillResume : plain}, 0);
+  EvictionHint hint = EvictionHint::None;
+  if (is_marked != entry.is_superseded) {
+    hint = is_marked ? EvictionHint::WillResume : EvictionHint::Done;
+  }
+  cold_.go_cold(entry_of(slot), {.hint = hint}, 0);
 }
 
 void StateCache::leave_cold(StateSlot slot) {
@@ -217,8 +220,8 @@ void StateCache::end_running(const StateRef& ref) {
   if (is_kept(ref) && at(ref.slot).kind == StateKind::Running) drop_kept(at(ref.slot).node);
 }
 
-void StateCache::set_turn(const StateRef& ref) {
-  if (is_kept(ref)) set_kind(ref.slot, StateKind::Turn);
+void StateCache::raise(const StateRef& ref, StateKind kind) {
+  if (is_kept(ref)) set_kind(ref.slot, kind);
 }
 
 void StateCache::supersede(const StateRef& ref) {

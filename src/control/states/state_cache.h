@@ -23,7 +23,8 @@
 //   1. multiples that were never used again, the fewest trailing zeros of the multiple's number
 //      first, then the oldest;
 //   2. by ColdPages: superseded ones; then of the tenant most above its share the others, marked
-//      ones last; of equal ones the one that turned cold first;
+//      ones last; of equal ones the one that turned cold first. A marked one that is superseded
+//      counts as one that is neither;
 //   3. reserved ones, the least important first.
 //
 // Thread   engine thread only. Reads no clock.
@@ -113,7 +114,8 @@ class StateCache final : public LostPageSink {
   void note_used(StateSlot slot);
   // A Running state is not kept any more, and one of another kind stays.
   void end_running(const StateRef& ref);
-  void set_turn(const StateRef& ref);  // Unless it is worth more, or gone.
+  // Unless it is worth more, or gone.
+  void raise(const StateRef& ref, StateKind kind);
   // A text that went on from it has a later state: until it is used again, it goes first.
   void supersede(const StateRef& ref);
   void page_gone(NodeId node) override;

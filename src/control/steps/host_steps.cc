@@ -45,6 +45,9 @@ Attempt HostSteps::attempt(Operation& operation, BatchDraft* draft) {
     case index_of<ContextUseAdapters>():
       operation.context->parts().use_adapters(body_of<ContextUseAdapters>(operation).set);
       return done(operation);
+    case index_of<ContextMark>():
+      operation.context->parts().mark();
+      return done(operation);
     case index_of<ContextDrop>():
       return drop(operation);
     default:

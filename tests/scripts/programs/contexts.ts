@@ -60,6 +60,7 @@ async function editing() {
   fork.hint("keep", 5);
   await fails(() => fork.hint(wrong("maybe")), '"will-resume"');
   fork.allowBeyondContext(false);
+  await fork.mark();
   const { tokens, probabilities } = await context.nextDistribution(4);
   equal([tokens.length, probabilities.length], [4, 4]);
   equal((await context.nextLogits()).length, context.model.vocabularySize);

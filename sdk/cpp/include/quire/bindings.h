@@ -280,6 +280,18 @@ std::int32_t hint(std::int32_t context, std::uint32_t kind, std::uint32_t value)
 // length: 1 they may, 0 they may not (as at first; computing them is `out-of-range`).
 QUIRE_IMPORT("quire:core/context@1", "allow-beyond-context")
 std::int32_t allow_beyond_context(std::int32_t context, std::uint32_t allowed);
+// Marks the end of the tokens that the context has, those queued included. The program will come
+// back there, by a rewind, in a fork, or in another context that begins with these tokens. A model
+// with the trait "states" has layers whose state cannot be cut back. It keeps the state after the
+// last whole page before the mark, and evicts it after other states. A context that comes back
+// begins with that state, and computes the tokens after that page again, fewer than a page.
+//
+// If those tokens are still to be computed, the mark waits for the pass that computes them. At
+// most 8 marks of a context wait; one more takes the place of the oldest. A cut before that page
+// drops a waiting mark, a fork takes a copy of it, and a snapshot has none. If there is no room
+// for the state, the mark is lost without an error. With other models the call has no effect.
+QUIRE_IMPORT("quire:core/context@1", "mark")
+std::int32_t mark(std::int32_t context);
 // Snapshots: contexts kept under a name, past the end of the instance and of the server. Names
 // are of the tenant: 1 to 255 bytes of UTF-8 without control characters, `/` and `\`, and neither
 // `.` nor `..`; anything else is `invalid-argument`. A server without a store answers
@@ -531,7 +543,8 @@ std::int32_t available_models(void* buffer, std::uint32_t capacity);
 QUIRE_IMPORT("quire:core/models@1", "get-model")
 std::int32_t get_model(const std::uint8_t* name, std::uint32_t name_count);
 // Traits of the model, one a line: "allocate", "forward", "input_text", "tokenize", "output_text".
-// A call of a trait that the model lacks is `not-supported`.
+// A call of a trait that the model lacks is `not-supported`. No call needs the trait "states": such
+// a model has layers whose state cannot be cut back, so context.mark has an effect.
 QUIRE_IMPORT("quire:core/models@1", "available-traits")
 std::int32_t available_traits(std::int32_t model, void* buffer, std::uint32_t capacity);
 // The newest version of a trait that the model has; it has all from 1 on. `not-supported`: the

@@ -54,6 +54,7 @@
 #include "quire/placed.h"
 #include "quire/queue.h"
 #include "quire/result.h"
+#include "quire/return_places.h"
 #include "quire/runtime.h"
 #include "quire/task.h"
 
@@ -363,6 +364,13 @@ class Context : private detail::Placed<Context> {
     return {};
   }
 
+  // Marks the end of what the context has, queued tokens and turns included: the program will come
+  // back there. A model with the trait "states" keeps its state. Other models do nothing.
+  Task<> mark() {
+    co_await queue_turns(false);
+    co_return co_await checked_empty(abi::context::mark(handle()));
+  }
+
   // Computes what is queued and keeps the context under `name`; ready when it is on disk. The context
   // may be used meanwhile. The last token of a context that is full stays a token, and so does all
   // that is queued without SaveOptions::compute. already-exists unless it overwrites.
@@ -556,11 +564,8 @@ class Context : private detail::Placed<Context> {
     if (rendered_message_count_ == 0) chat_first_ = token_count();
     // An answer that was asked for and never came to its end stands between, or turns were cut.
     if (answer_open_ || chat_cut_) known = 0;
-    if (rendered_message_count_ > 0 && known == 0) {
-      co_await begin_anew(whole);
-    } else {
-      co_await append(std::span(whole).subspan(known));
-    }
+    if (rendered_message_count_ > 0 && known == 0) co_await begin_anew();
+    co_await detail::append_conversation(*this, tools_, messages_, whole, known);
     rendered_message_count_ = messages_.size();
     turns_end_ = token_count();
     answer_open_ = answer_next;
@@ -747,15 +752,14 @@ class Context : private detail::Placed<Context> {
     return 0;
   }
 
-  // The tokens before the conversation, and the whole conversation. In a new context, which finds
-  // the pages that exist; where those tokens are not known, in this one.
-  Task<> begin_anew(std::vector<std::uint32_t> conversation) {
+  // Leaves the tokens before the conversation. In a new context, which finds the pages that exist;
+  // where those tokens are not known, in this one.
+  Task<> begin_anew() {
     if (unknown_token_count_ > 0) {
       co_await rewind(std::min(chat_first_, token_count()));
-      co_return co_await append(conversation);
+      co_return;
     }
-    std::vector<std::uint32_t> tokens = tokens_between(0, chat_first_);
-    tokens.insert(tokens.end(), conversation.begin(), conversation.end());
+    const std::vector<std::uint32_t> tokens = tokens_between(0, chat_first_);
     handle_ = detail::SharedHandle(co_await checked(abi::context::create(queue_.handle())));
     tokens_.clear();
     if (beyond_context_) co_await allow_beyond_context();

@@ -63,10 +63,9 @@ impl Context {
             known = 0;
         }
         if rendered > 0 && known == 0 {
-            self.begin_anew(&whole).await?;
-        } else {
-            self.append(&whole[known..])?;
+            self.begin_anew().await?;
         }
+        self.append_marked(&whole, known).await?;
         self.turns.rendered_count = self.turns.messages.len();
         self.turns.end = self.token_count();
         self.turns.answer_open = answer_next;
@@ -99,12 +98,42 @@ impl Context {
             Some(at) => at + usize::from(chat.last() == Some(&before[at])),
         }
     }
-    /// Begins anew with the tokens before the conversation and the whole conversation. A new context finds the
-    /// pages that exist. If the tokens before are not known, this context is cut.
-    async fn begin_anew(&mut self, conversation: &[u32]) -> Result<()> {
+    /// Queues the tokens of `whole`, the conversation, from `from` on, with marks where a later turn comes back to.
+    /// Templates write earlier answers without their thoughts. So the next turn's prompt has these tokens only up
+    /// to the answer, or up to the end of the user's last message if calls of tools came after it.
+    async fn append_marked(&mut self, whole: &[u32], from: usize) -> Result<()> {
+        let mut at = from;
+        if self.model.trait_version("states").is_ok() {
+            let messages = &self.turns.messages;
+            let of_user = messages.iter().rposition(|each| each.role == "user");
+            let mut counts = vec![messages.len()];
+            counts.extend(of_user.map(|last| last + 1).filter(|count| *count < messages.len()));
+            let mut places = Vec::new();
+            for count in counts {
+                let part = &self.turns.messages[..count];
+                // A template may refuse a part of a conversation.
+                if let Ok(text) = self.model.tokenize_chat(part, false, &self.turns.tools).await {
+                    places.push(text.iter().zip(whole).take_while(|(a, b)| a == b).count());
+                }
+            }
+            places.sort_unstable();
+            for place in places.into_iter().filter(|place| *place >= from) {
+                self.append(&whole[at..place])?;
+                self.mark_end()?;
+                at = place;
+            }
+        }
+        self.append(&whole[at..])
+    }
+    pub(super) fn mark_end(&self) -> Result<()> {
+        checked_empty(unsafe { raw::context::mark(self.handle()) })
+    }
+    /// Leaves the tokens before the conversation. A new context finds the pages that exist. If those tokens are not
+    /// known, this context is cut.
+    async fn begin_anew(&mut self) -> Result<()> {
         if self.unknown_token_count > 0 {
             self.rewind(self.turns.first.min(self.token_count())).await?;
-            return self.append(conversation);
+            return Ok(());
         }
         let before = self.tokens_between(0, self.turns.first);
         self.handle = Handle::of_call(unsafe { raw::context::create(self.queue.handle()) })?;
@@ -115,8 +144,7 @@ impl Context {
         if self.hint.0 != 0 {
             checked_empty(unsafe { raw::context::hint(self.handle(), self.hint.0, self.hint.1) })?;
         }
-        self.append(&before)?;
-        self.append(conversation)
+        self.append(&before)
     }
     /// The model's answer is in the context already: it is a turn of the conversation.
     pub(crate) fn note_answer(&mut self, content: &str) {

@@ -100,6 +100,11 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command,
   return to.issue_alone(instance, command, *context);
 }
 
+Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextMark& body) {
+  Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
+  return to.issue_alone(instance, command, *context);
+}
+
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextKeep& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
   if (!keep_taken(*context)) {

@@ -306,6 +306,8 @@ async fn editing(rows: &Rows, context: &mut Context) -> Result<()> {
     rows.raw("context.allow-beyond-context", unsafe {
         raw::context::allow_beyond_context(fork.handle(), 7)
     });
+    rows.row("context.mark", fork.mark().await, ok);
+    rows.raw("context.mark", unsafe { raw::context::mark(NONE) });
     rows.row("adapter.use-adapters", fork.use_adapters(&[("first", 0.5)]), ok);
     rows.row("adapter.use-adapters", fork.use_adapters(&[("none", 1.0)]), ok);
     Ok(())

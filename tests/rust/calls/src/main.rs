@@ -125,6 +125,7 @@ async fn contexts() -> Result<()> {
     spliced.drop_range(1, 3).await?;
     spliced.hint(ContextHint::Keep(Duration::from_secs(5)))?;
     spliced.allow_beyond_context(true)?;
+    spliced.mark().await?;
     // Texts by their probability, and the branches of one prompt.
     let choice = fork.choose(["sure", "maybe", "never"]).await?;
     assert!((choice.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
