@@ -23,6 +23,7 @@
 #include "drawn_calls.h"
 #include "members.h"
 #include "offered_tools.h"
+#include "prompt_places.h"
 #include "prompt_progress.h"
 #include "quire/tool.h"
 #include "saved_context.h"
@@ -38,6 +39,7 @@ class ChatTurn {
     turn.room_ =
         co_await room_after(turn.prompt_.model, turn.tokens_.size(), turn.prompt_.messages_member);
     co_await turn.check_room_of_call();
+    turn.places_ = co_await places_to_mark(turn.prompt_, turn.form_, turn.call_ids_, turn.tokens_);
     co_await turn.compile_grammars();
     co_return turn;
   }
@@ -52,13 +54,12 @@ class ChatTurn {
   template <typename Report>
   Task<> compute(Report report) {
     co_await open();
-    co_await compute_in_slices(context_, tokens_, opened_count_, std::move(report));
+    co_await compute_in_slices(context_, tokens_, places_, opened_count_, std::move(report));
     co_await note_use(context_);
   }
   // How many tokens the prompt has. Nothing is computed.
   static Task<std::size_t> count(ChatPrompt prompt) {
-    const ChatTurn turn = co_await written(std::move(prompt), {});
-    co_return turn.tokens_.size();
+    co_return (co_await written(std::move(prompt), {})).tokens_.size();
   }
 
   // The prompt as text: exactly what begin() computes, or without the beginning of an answer.
@@ -234,7 +235,7 @@ class ChatTurn {
   Task<> queue() {
     if (is_queued_) co_return;
     co_await open();
-    co_await context_.append(std::span(tokens_).subspan(opened_count_));
+    co_await quire::detail::append_marked(context_, tokens_, opened_count_, places_);
   }
   // Everything before the first token is queued.
   Task<> open() {
@@ -562,6 +563,7 @@ class ChatTurn {
   GenerateOptions options_;
   Context context_;
   std::vector<std::uint32_t> tokens_;           // Of the prompt.
+  std::vector<std::size_t> places_;             // Among tokens_, to be marked.
   std::vector<std::uint32_t> template_tokens_;  // Without those that DrawnCalls put back.
   std::vector<std::string> call_ids_;           // Of earlier turns.
   std::uint32_t room_ = 0;

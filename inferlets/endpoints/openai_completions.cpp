@@ -220,9 +220,9 @@ class Completion {
     const bool is_computed = !is_only || has_progress || options.max_tokens == 0;
     if (has_progress) {
       const auto index = static_cast<std::uint32_t>(choices.size());
-      co_await compute_in_slices(context, prompt.tokens, 0, [this, index](PromptProgress progress) {
-        return report(index, progress);
-      });
+      co_await compute_in_slices(
+          context, prompt.tokens, {}, 0,
+          [this, index](PromptProgress progress) { return report(index, progress); });
     } else {
       co_await context.append(prompt.tokens);
       if (is_computed) co_await context.prefill();

@@ -27,12 +27,12 @@ struct PromptProgress {
   }
 };
 
-// Appends the rest of `tokens` to `context`, which holds the first `held_count` of them, and
-// computes it. Awaits report(progress) after each slice in which a token was computed, and at the
-// end.
+// Appends the rest of `tokens` to `context`, which holds the first `held_count` of them, with marks
+// at `places`, and computes it. Awaits report(progress) after each slice in which a token was
+// computed, and at the end.
 template <typename Report>
 Task<> compute_in_slices(Context& context, std::vector<std::uint32_t> tokens,
-                         std::size_t held_count, Report report) {
+                         std::vector<std::size_t> places, std::size_t held_count, Report report) {
   constexpr std::size_t kSliceTokens = 256;
   const std::size_t page_size = context.page_size();
   const std::size_t slice = std::max<std::size_t>(kSliceTokens / page_size, 1) * page_size;
@@ -41,7 +41,7 @@ Task<> compute_in_slices(Context& context, std::vector<std::uint32_t> tokens,
   PromptProgress progress{.total_count = tokens.size()};
   for (std::size_t at = held_count; at < tokens.size();) {
     const std::size_t count = std::min(slice - at % slice, tokens.size() - at);
-    co_await context.append(std::span(tokens).subspan(at, count));
+    co_await quire::detail::append_marked(context, std::span(tokens).first(at + count), at, places);
     co_await context.flush();
     at += count;
     const std::size_t found = held_count + context.found_token_count() - found_before;

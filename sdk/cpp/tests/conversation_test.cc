@@ -62,6 +62,38 @@ TEST_F(Conversation, ComesBackWithItsTurnsItsTokensAndItsTools) {
   EXPECT_TRUE(run(program()).ok());
 }
 
+// The fake's template writes a turn in four tokens and its text, and begins an answer with two.
+TEST_F(Conversation, MarksTheEndOfItsTurnsAndOfTheUsersLastOne) {
+  host.has_states = true;
+  const auto program = []() -> Task<> {
+    Context context = co_await Context::create();
+    context.user("one");
+    co_await context.prefill();
+    const auto marks = [&] { return host.contexts.at(context.handle()).marks; };
+    EXPECT_EQ(marks(), std::vector<std::size_t>({7}));
+    co_await context.generate({.max_tokens = 5}).collect();
+    context.user("two");
+    context.add("tool", "three");
+    co_await context.prefill();
+    const std::uint32_t end = context.token_count() - 2;
+    EXPECT_EQ(marks(), std::vector<std::size_t>({7, end - 9, end}));
+    co_await context.append_text("x");
+    co_await context.mark();
+    EXPECT_EQ(marks().back(), context.token_count());
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(Conversation, MarksNothingForAModelWithoutStates) {
+  const auto program = []() -> Task<> {
+    Context context = co_await Context::create();
+    context.user("one");
+    co_await context.prefill();
+    EXPECT_TRUE(host.contexts.at(context.handle()).marks.empty());
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
 TEST_F(Conversation, OpenOrCreateBeginsOneThatGoesOnAtTheNextCall) {
   const auto program = []() -> Task<> {
     const Model model = co_await Model::open();
