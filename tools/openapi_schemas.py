@@ -344,7 +344,7 @@ _TEXT_LOGPROBS = any_of(_NULL, record({
 _CACHE_FIGURES = {  # docs/guide/endpoints.md, "The cache of prompts".
     "cache_misses": {"description": "With quire serve --explain-misses.", **array(with_flags(
         record({"position": COUNT, "tokens": COUNT, "reason": only(
-            "never-seen", "differs", "evicted", "not-in-pool", "opaque", "in-flight", "off", "unknown")}),
+            "never-seen", "differs", "evicted", "not-in-pool", "opaque", "in-flight", "off", "no-state", "unknown")}),
         {"gone_ms": COUNT, "differs_at": COUNT, "wanted": TEXT, "cached": TEXT}))},
     "prompt_repair_moved_lines": {"description": "With quire serve --prompt-repair.", "type": "integer", "minimum": 1},
 }

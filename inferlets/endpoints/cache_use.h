@@ -51,6 +51,8 @@ inline const char* reason_name(MissReason reason) {
       return "in-flight";
     case MissReason::Off:
       return "off";
+    case MissReason::NoState:
+      return "no-state";
   }
   return "unknown";  // Of a later version of the server.
 }

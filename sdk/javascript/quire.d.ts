@@ -752,7 +752,8 @@ declare module "quire" {
   export interface Miss {
     /**
      * 0: no page like it was ever seen, 1: the most similar page differs, 2: evicted, 3: known by name and not in the pool,
-     * 5: not all inputs can be named, 6: another program is writing it, 7: nothing is shared.
+     * 5: not all inputs can be named, 6: another program is writing it, 7: nothing is shared, 8: the page is there,
+     * but the model's layers have a state of an earlier place only.
      */
     reason: number;
     /** The difference: 0 nothing, 1 a token, 2 a position, 3 which slots are visible, 4 an image. */

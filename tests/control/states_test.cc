@@ -131,6 +131,25 @@ TEST(States, SixteenConversationsGiveTheSameTokensInFewSlots) {
   }
 }
 
+TEST(States, AMissSaysHowFarBackTheNextStateWas) {
+  Harness::Options options = with_states(8);
+  options.controller.miss_scope = MissScope::OwnDomain;
+  Harness harness(options);
+  Program(harness).flush(count_tokens(200));
+  std::vector<std::uint32_t> other = count_tokens(120);
+  other.back() = 511;
+  Program branch(harness);
+  branch.flush(other);
+  const std::vector<InstanceMiss> misses = *harness.controller->misses(branch.guest);
+  ASSERT_EQ(misses.size(), 2u);
+  EXPECT_EQ(misses[0].reason, MissReason::NoState);
+  EXPECT_EQ(misses[0].position, 0u);
+  EXPECT_EQ(misses[0].token_count, 112u);
+  EXPECT_EQ(misses[1].reason, MissReason::Differs);
+  EXPECT_EQ(misses[1].position, 112u);
+  EXPECT_EQ(misses[1].token_count, 8u);
+}
+
 // A prompt of 100 tokens, with a mark, and 60 that only this turn has.
 void begin_turn(Program& program) {
   program.append(count_tokens(100));

@@ -1,5 +1,6 @@
 #pragma once
-// Why the tokens of an instance were computed that might have been found.
+// Why the tokens of an instance were computed that might have been found. A miss is a page that was
+// looked up and not found, but for NoState.
 //
 // Thread   any; plain values.
 #include <cstdint>
@@ -16,6 +17,7 @@ enum class MissReason : std::uint8_t {
   Opaque,       // The same is in a page whose inputs cannot all be named, here or in the pool.
   InFlight,     // Another is writing it, and this one holds a part of it already.
   Off,          // Nothing is ever looked up.
+  NoState,      // Its page is there, and no state after it: computed again from an earlier one.
 };
 
 // In the order of the name's fields (docs/internals/paged_kv.md). What comes before them (model,

@@ -141,6 +141,7 @@ class alignas(64) Context {
   void forget_away();                                                // It lacks nothing, or ends.
   void note_use(BatchId batch) { use_.batch = static_cast<std::uint64_t>(batch); }
   void note_miss(std::uint64_t miss) { use_.miss = miss; }
+  void note_replay(std::uint64_t miss) { use_.replay = miss; }
   // Written tokens are computed again for their states; with the last one, up to the end.
   void note_replayed(std::uint32_t count, bool has_last);
   DrawHistory& drawn() { return drawn_; }

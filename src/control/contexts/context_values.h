@@ -99,7 +99,8 @@ class DrawHistory {
 struct ContextUse {
   std::uint64_t batch = 0;              // The last one that computed it.
   std::uint32_t found_token_count = 0;  // In all.
-  std::uint64_t miss = 0;  // Why tokens are computed since the last one found; MissLog.
+  std::uint64_t miss = 0;    // Why tokens are computed since the last one found; MissLog.
+  std::uint64_t replay = 0;  // Likewise, why written ones are computed again.
   // What a snapshot gave counts as found, as far as no recurrent layer wants it computed again.
   bool is_opened = false;  // That is to be seen.
 };

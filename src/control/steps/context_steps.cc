@@ -114,7 +114,7 @@ Attempt ContextSteps::attempt(Operation& operation, BatchDraft* building) {
   if (context.tokens().queued_count() == 0 && operation.requeries.empty()) {
     return finish_context(operation);
   }
-  if (replica().misses.is_on() && context.tokens().queued_count() > 0) note_miss(operation);
+  if (replica().misses.is_on()) note_misses(operation);
   return place(operation, draft.rows_left(), false, draft);
 }
 
@@ -195,6 +195,23 @@ FindEnd ContextSteps::find(Operation& operation, std::uint32_t& lookups_left) {
   }
   operation.done_count = end;
   return found.end;
+}
+
+void ContextSteps::note_misses(Operation& operation) {
+  Context& context = *operation.context;
+  // Fewer tokens than a page are computed again wherever a context begins between pages.
+  const std::uint32_t replay_count = context.parts().replay_count();
+  if (replay_count >= page_size()) {
+    const std::uint32_t position = context.parts().written_count() - replay_count;
+    context.note_replay(
+        replica().misses.note(context.use().replay, {.instance = operation.instance->id,
+                                                     .context = context_id(operation),
+                                                     .operation = operation.age,
+                                                     .page = position / page_size(),
+                                                     .position = position,
+                                                     .why = {.reason = MissReason::NoState}}));
+  }
+  if (context.tokens().queued_count() > 0) note_miss(operation);
 }
 
 // The look-up asked for the page after all found ones, if it is full.
@@ -394,8 +411,6 @@ Attempt ContextSteps::fly(Operation& operation, const Again& again, const Chunk&
   context.parts().sync_table(draft.batch().table_changes);
   add_rows(operation, again, chunk, draft);
   operation.done_count += chunk.queued_count;
-  if (replica().misses.is_on())
-    replica().misses.count(context.use().miss, operation.age, chunk.queued_count);
   if (chunk.answered_count > 0) {
     operation.requeries.erase(operation.requeries.begin(),
                               operation.requeries.begin() + chunk.answered_count);
@@ -405,6 +420,12 @@ Attempt ContextSteps::fly(Operation& operation, const Again& again, const Chunk&
   if (context.parts().states() != nullptr) {
     context.note_replayed(replays ? chunk.requery_count : 0,
                           !replays || chunk.requery_count == again.row_count);
+  }
+  if (replica().misses.is_on()) {
+    replica().misses.count(context.use().miss, operation.age, chunk.queued_count);
+    if (replays) {
+      replica().misses.count(context.use().replay, operation.age, chunk.requery_count);
+    }
   }
   context.note_use(draft.id());
   draft.last_pass().is_last = chunk.is_last;

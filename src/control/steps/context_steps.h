@@ -53,6 +53,7 @@ class ContextSteps final : public Steps, public PassOwner {
   std::optional<Attempt> restore(Operation& operation, BatchDraft* draft);
   Result<void> start(Operation& operation);
   FindEnd find(Operation& operation, std::uint32_t& lookups_left);
+  void note_misses(Operation& operation);
   void note_miss(Operation& operation);
   Again again_of(const Operation& operation) const;
   bool waits_for_state(Operation& operation, const Again& again);

@@ -674,12 +674,14 @@ std::int32_t limits(void* buffer, std::uint32_t capacity);
 // holds them: the latest 64 misses, oldest first. Each miss is eight u32. The first is the
 // reason: 0 no page like it was ever seen, 1 the most similar page differs, 2 evicted, 3 known by
 // name and not in the pool. Further reasons are 5 a page whose inputs cannot all be named, 6
-// another program is writing it, 7 nothing is shared. The second is what differs: 0 nothing, 1 a
-// token, 2 a position, 3 which slots are visible, 4 an image. The third and the fourth are the
-// position of the first token that was computed and the count of computed tokens. The fifth is
-// the slot of the page that differs. The sixth is the token or position that was wanted there,
-// the seventh the one that is there. The eighth is for how many milliseconds an evicted page had
-// been gone. Reasons are of pages of this program's tenant alone. Returns the bytes.
+// another program is writing it, 7 nothing is shared. With reason 8 its page is there, but the
+// nearest state of a model with the trait "states" stands before it. The second is what differs:
+// 0 nothing, 1 a token, 2 a position, 3 which slots are visible, 4 an image. The third and the
+// fourth are the position of the first token that was computed and the count of computed tokens.
+// The fifth is the slot of the page that differs. The sixth is the token or position that was
+// wanted there, the seventh the one that is there. The eighth is for how many milliseconds an
+// evicted page had been gone. Reasons are of pages of this program's tenant alone. Returns the
+// bytes.
 // `not-supported`: the server does not explain misses (`quire serve --explain-misses`).
 QUIRE_IMPORT("quire:core/runtime@1", "misses")
 std::int32_t misses(void* buffer, std::uint32_t capacity);

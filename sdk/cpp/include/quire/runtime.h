@@ -25,7 +25,8 @@ enum class MissReason : std::uint32_t {
   NotInPool,
   Opaque = 5,
   InFlight,
-  Off
+  Off,
+  NoState
 };
 enum class MissField : std::uint32_t { None, Token, Position, View, Image };
 

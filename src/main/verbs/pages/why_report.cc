@@ -11,14 +11,14 @@ using control::MissReason;
 using control::PageField;
 
 // In the order of the enums.
-constexpr std::array<const char*, 8> kReasons = {"never-seen",  "differs",      "evicted",
+constexpr std::array<const char*, 9> kReasons = {"never-seen",  "differs",      "evicted",
                                                  "not-in-pool", "other-domain", "opaque",
-                                                 "in-flight",   "off"};
+                                                 "in-flight",   "off",          "no-state"};
 constexpr std::array<const char*, 6> kFields = {"none", "tokens", "positions",
                                                 "view", "media",  "adapters"};
 constexpr std::array<const char*, 5> kHints = {"none", "done", "will-resume", "shared-prefix",
                                                "keep"};
-static_assert(static_cast<std::size_t>(MissReason::Off) + 1 == kReasons.size());
+static_assert(static_cast<std::size_t>(MissReason::NoState) + 1 == kReasons.size());
 static_assert(static_cast<std::size_t>(PageField::Adapters) + 1 == kFields.size());
 static_assert(static_cast<std::size_t>(EvictionHint::Keep) + 1 == kHints.size());
 

@@ -79,6 +79,8 @@ std::string reason_text(const WhyMiss& miss) {
       return "another was writing it, and this context held a part of it";
     case MissReason::Off:
       return "nothing is shared in this engine (--kv basic)";
+    case MissReason::NoState:
+      return "no state: its page is there, but the nearest state of recurrent layers stands before";
   }
   return "";
 }
