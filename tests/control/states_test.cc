@@ -214,6 +214,24 @@ TEST(States, MarksAreLostWhereNoSlotIsFreeAndNothingFails) {
   EXPECT_EQ(program.generate(3).size(), 3u);
 }
 
+TEST(States, TheHintOfAContextIsOneForItsStates) {
+  for (const ContextHintKind hint : {ContextHintKind::Done, ContextHintKind::WillResume}) {
+    Harness harness(with_states(4));
+    Program hinted(harness);
+    hinted.flush(count_tokens(100));
+    harness.send(hinted.guest, ContextHint{hinted.context, hint}, false);
+    harness.send(hinted.guest, ContextDrop{hinted.context}, false);
+    Program other(harness);
+    other.flush(count_tokens(100, 300));
+    harness.send(other.guest, ContextDrop{other.context}, false);
+    Program(harness).flush(count_tokens(40, 400));
+    Program(harness).flush(count_tokens(40, 450));
+    const bool is_done = hint == ContextHintKind::Done;
+    const std::vector<std::uint32_t> wanted = is_done ? count_tokens(100, 300) : count_tokens(100);
+    EXPECT_EQ(Program(harness).flush(wanted).found_token_count, 96u);
+  }
+}
+
 TEST(States, WithoutStatesAMarkChangesNothing) {
   std::vector<std::uint64_t> computed;
   for (const bool is_marked : {false, true}) {

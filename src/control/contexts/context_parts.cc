@@ -267,7 +267,9 @@ void ContextParts::fork_pages_from(const ContextParts& parent) {
 void ContextParts::give_back_pages(bool is_suspended) {
   working_.lapse_claims(cache());
   release_tail(0);
-  if (!is_suspended) chain_.let_go(cache(), ledger(), wishes_.cold());
+  if (is_suspended) return;
+  chain_.let_go(cache(), ledger(), wishes_.cold());
+  if (states_ != nullptr) states_->note_hint(stated_chain(), wishes_.cold());
 }
 
 void ContextParts::close() {

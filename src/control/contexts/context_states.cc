@@ -72,6 +72,7 @@ void ContextStates::add_page_ends(const StatedChain& of) {
 bool ContextStates::begin_flight(const StatedChain& of, const StatedPass& pass) {
   QUIRE_CHECK(!is_in_flight_ && pass.end >= pass.from.length, "N1");
   StateCache& states = of.states;
+  states.set_time(of.cache.now_ns());
   const StateRef& from = pass.from.ref;
   const bool has_slot = from.slot != kNoState;
   if (has_slot) states.hold(from);
@@ -249,6 +250,24 @@ void ContextStates::end_turn(StateCache& states) {
 void ContextStates::cut(StateCache& states, std::uint32_t length) {
   if (current_.length > length) forget(states, current_, before_);
   if (before_.length > length) forget(states, before_, current_);
+}
+
+void ContextStates::note_hint(const StatedChain& of, const ColdHint& said) const {
+  if (said.hint == EvictionHint::None) return;
+  // A page that another context holds, or that several texts share, may have another hint.
+  const auto counts = [&of](NodeId node) {
+    const ColdPages& cold = of.cache.cold_pages();
+    const EntryId entry{static_cast<std::uint32_t>(of.cache.page_of(node))};
+    return cold.is_cold(entry) && cold.hint_of(entry) != EvictionHint::None;
+  };
+  std::vector<NodeId> nodes;
+  NodeId node = of.chain.head();
+  for (std::uint32_t index = of.chain.page_count(); index > 0; --index) {
+    if (of.states.find(node) && counts(node)) nodes.push_back(node);
+    node = of.cache.parent(node);
+  }
+  // The state that turns cold last is evicted last: the one nearest to the end.
+  for (auto each = nodes.rbegin(); each != nodes.rend(); ++each) of.states.note_hint(*each, said);
 }
 
 void ContextStates::fork_from(StateCache& states, ContextStates& parent) {

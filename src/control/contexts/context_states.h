@@ -95,6 +95,8 @@ class ContextStates {
   void end_turn(StateCache& states);
   // Tokens from `length` on are not the context's any more.
   void cut(StateCache& states, std::uint32_t length);
+  // The program said this of the context's pages, and the context has let them go.
+  void note_hint(const StatedChain& of, const ColdHint& said) const;
   // Becomes what `parent` is; neither changes in place what both remember.
   void fork_from(StateCache& states, ContextStates& parent);
   void leave(StateCache& states);  // The context ends.

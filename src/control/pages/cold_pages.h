@@ -100,6 +100,8 @@ class ColdPages {
 
   bool is_present(EntryId entry) const { return at(entry).state != State::Absent; }
   bool is_cold(EntryId entry) const { return at(entry).state == State::Cold; }
+  // The hint that counts for a cold entry; a shared prefix will resume.
+  EvictionHint hint_of(EntryId entry) const { return hint_of(at(entry).tier); }
   std::uint32_t cold_count() const { return cold_count_; }
   // The parent that insert() was given, until it goes; else kNoEntry.
   EntryId parent_of(EntryId entry) const;

@@ -49,6 +49,7 @@ void StateCache::hold(const StateRef& ref) {
   leave_cold(ref.slot);
   at(ref.slot).reserved_for = kNobody;
   at(ref.slot).is_superseded = false;
+  at(ref.slot).said = {};
   slots_.revive(page_of(ref.slot));
 }
 
@@ -100,6 +101,27 @@ StateCache::Multiple StateCache::multiple_of(StateSlot slot, const Entry& entry)
           static_cast<std::uint32_t>(slot)};
 }
 
+// The hint that counts is the one for its page. A mark counts like the hint that the page will
+// resume, and a superseded state is worth one step less.
+ColdHint StateCache::hint_of(const Entry& entry) {
+  ColdHint hint = entry.said;
+  const bool is_marked = entry.node != kNoNode && entry.kind == StateKind::Marked;
+  if (is_marked && hint.hint == EvictionHint::None) hint.hint = EvictionHint::WillResume;
+  if (!entry.is_superseded) return hint;
+  switch (hint.hint) {
+    case EvictionHint::Keep:
+      return {.hint = EvictionHint::WillResume};
+    case EvictionHint::WillResume:
+      return {};
+    case EvictionHint::None:
+      return {.hint = EvictionHint::Done};
+    case EvictionHint::Done:
+    case EvictionHint::SharedPrefix:  // Many texts go on from it.
+      break;
+  }
+  return hint;
+}
+
 void StateCache::go_cold(StateSlot slot) {
   Entry& entry = at(slot);
   if (entry.reserved_for != kNobody) {
@@ -111,12 +133,7 @@ void StateCache::go_cold(StateSlot slot) {
     multiples_.insert(multiple_of(slot, entry));
     return;
   }
-  const bool is_marked = entry.node != kNoNode && entry.kind == StateKind::Marked;
-  EvictionHint hint = EvictionHint::None;
-  if (is_marked != entry.is_superseded) {
-    hint = is_marked ? EvictionHint::WillResume : EvictionHint::Done;
-  }
-  cold_.go_cold(entry_of(slot), {.hint = hint}, 0);
+  cold_.go_cold(entry_of(slot), hint_of(entry), now_ns_);
 }
 
 void StateCache::leave_cold(StateSlot slot) {
@@ -152,7 +169,7 @@ bool StateCache::evict_cold() {
   const auto is_fenced = [this](EntryId entry) {
     return slots_.is_fenced(PageId{index_of(entry)});
   };
-  const std::optional<EntryId> victim = cold_.evict(is_fenced, 0);
+  const std::optional<EntryId> victim = cold_.evict(is_fenced, now_ns_);
   if (victim) evict(StateSlot{index_of(*victim)});
   return victim.has_value();
 }
@@ -230,6 +247,16 @@ void StateCache::supersede(const StateRef& ref) {
   if (was_cold) leave_cold(ref.slot);
   at(ref.slot).is_superseded = true;
   if (was_cold) go_cold(ref.slot);
+}
+
+void StateCache::note_hint(NodeId node, const ColdHint& hint) {
+  const auto found = by_node_.find(node);
+  if (found == by_node_.end()) return;
+  const StateSlot slot = found->second;
+  const bool was_cold = is_cold(slot);
+  if (was_cold) leave_cold(slot);
+  at(slot).said = hint;
+  if (was_cold) go_cold(slot);
 }
 
 void StateCache::page_gone(NodeId node) {

@@ -27,7 +27,11 @@
 //      counts as one that is neither;
 //   3. reserved ones, the least important first.
 //
-// Thread   engine thread only. Reads no clock.
+// A program's hint for pages is one for their states, once those pages are cold. It holds until the
+// state is used again. So states that it is done with go with the superseded ones, those that it
+// will want go with the marked ones, and those that it keeps go last.
+//
+// Thread   engine thread only. Reads no clock: set_time() says what time it is.
 // Errors   none; misuse is a bug and stops the process.
 //
 // Invariants, checked by verify():
@@ -84,6 +88,7 @@ class StateCache final : public LostPageSink {
 
   std::uint32_t slot_count() const { return slots_.page_count(); }
   void set_weight(TenantId tenant, std::uint32_t weight) { cold_.set_weight(tenant, weight); }
+  void set_time(std::uint64_t now_ns) { now_ns_ = now_ns; }
 
   // A slot, held once, for a pass of an operation so important. Nothing: it gets none now.
   std::optional<StateSlot> take(const Importance& importance);
@@ -118,6 +123,8 @@ class StateCache final : public LostPageSink {
   void raise(const StateRef& ref, StateKind kind);
   // A text that went on from it has a later state: until it is used again, it goes first.
   void supersede(const StateRef& ref);
+  // The program said this of the page of `node`, after which a state is kept.
+  void note_hint(NodeId node, const ColdHint& hint);
   void page_gone(NodeId node) override;
 
   // The store has the state after `node`, as far as is known. So it can come back from there.
@@ -151,6 +158,7 @@ class StateCache final : public LostPageSink {
     bool is_forked = false;  // Two contexts remember it.
     bool is_used = false;    // Since it was kept.
     bool is_superseded = false;
+    ColdHint said{};  // Of its page, since it was used.
     std::uint64_t cold_at = 0;
     Importance reserved_for = kNobody;
   };
@@ -168,6 +176,7 @@ class StateCache final : public LostPageSink {
   bool is_kept(const StateRef& ref) const;
   void set_kind(StateSlot slot, StateKind kind);  // If it is the stronger one.
   static Multiple multiple_of(StateSlot slot, const Entry& entry);
+  static ColdHint hint_of(const Entry& entry);
   void go_cold(StateSlot slot);
   void leave_cold(StateSlot slot);  // ColdPages, or one of the lists.
   bool is_cold(StateSlot slot) const { return slots_.state(page_of(slot)) == PageState::Cold; }
@@ -188,6 +197,7 @@ class StateCache final : public LostPageSink {
   std::unordered_set<NodeId> stored_;  // Of nodes with bytes.
   StateCounts counts_;
   std::uint64_t cold_count_ = 0;  // So far.
+  std::uint64_t now_ns_ = 0;
 };
 
 }  // namespace quire::control

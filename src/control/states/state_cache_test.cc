@@ -65,6 +65,37 @@ TEST(StateCache, AKeptStateGoesWithItsPage) {
   states.verify();
 }
 
+TEST(StateCache, AHintForAPageIsOneForItsState) {
+  StateCache states(5);
+  for (const std::uint32_t node : {1u, 2u, 3u, 4u, 5u}) {
+    kept_state(states, NodeId{node}, StateKind::Turn, 16 * node);
+  }
+  states.note_hint(NodeId{1}, {.hint = EvictionHint::Keep, .keep_seconds = 60});
+  states.note_hint(NodeId{2}, {.hint = EvictionHint::WillResume});
+  states.note_hint(NodeId{5}, {.hint = EvictionHint::Done});
+  for (const std::uint32_t gone : {5u, 3u, 4u, 2u, 1u}) {
+    EXPECT_TRUE(states.find(NodeId{gone}).has_value());
+    ASSERT_TRUE(states.take(kOld).has_value());
+    EXPECT_FALSE(states.find(NodeId{gone}).has_value()) << gone;
+    states.verify();
+  }
+}
+
+TEST(StateCache, AHintHoldsUntilTheNextUseAndAMarkUntilALaterState) {
+  StateCache states(3);
+  const StateRef done = kept_state(states, NodeId{1}, StateKind::Turn, 16);
+  const StateRef marked = kept_state(states, NodeId{2}, StateKind::Marked, 32);
+  kept_state(states, NodeId{3}, StateKind::Turn, 48);
+  states.note_hint(NodeId{1}, {.hint = EvictionHint::Done});
+  states.hold(done);
+  states.release(done.slot);
+  states.supersede(marked);
+  for (const std::uint32_t gone : {3u, 1u, 2u}) {
+    ASSERT_TRUE(states.take(kOld).has_value());
+    EXPECT_FALSE(states.find(NodeId{gone}).has_value()) << gone;
+  }
+}
+
 TEST(StateCache, UnusedMultiplesOfFewZerosGoFirstAndMarkedOnesLast) {
   StateCache states(5);
   kept_state(states, NodeId{1}, StateKind::Marked, 16);
