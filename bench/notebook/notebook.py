@@ -2,7 +2,7 @@
 """Asks whether a server computes again what it has computed: conversations that interleave, branch, are edited and go on.
 
     bench/notebook/notebook.py --model FILE.gguf [--server quire|FOLDER] [--kv-memory 8GB] [--state-memory BYTES]
-                               [--scale 1.0] [--turns 12] [--tokens 1000,20000] [--json OUT]
+                               [--scale 1.0] [--turns 12] [--tokens 1000,20000] [--chat] [--json OUT]
 
 FOLDER holds a llama-server. Four conversations of so many turns take turns themselves. Three grow to 8,000
 tokens and one to 20,000 (times --scale). Then the first one branches at an older message, the second is
@@ -10,6 +10,10 @@ edited in the middle, and the first goes on where it was. The prompts are random
 longest prefix that the server has computed is known. For each request the table has the tokens of the prompt,
 those after that prefix (new), those that the server computed, and the time to the answer.
 Nothing else should run on the machine.
+
+With --chat the requests are conversations of random words. Earlier answers in them are not what the model wrote,
+as with templates that leave out thoughts. So each prompt differs from the text that the server has right after
+the last message of the user.
 """
 import argparse
 import contextlib
@@ -78,17 +82,20 @@ def model_of(port):
         return json.load(reply)["data"][0]["id"]
 
 
-def ask(port, model, tokens):
-    """The tokens of the prompt that the server computed, and the seconds until the answer is there."""
-    body = {"model": model, "prompt": tokens, "max_tokens": ANSWER_TOKENS, "temperature": 0, "ignore_eos": True, "cache_prompt": True}
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", json.dumps(body).encode(),
+def post(port, path, body):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
-    begin = time.monotonic()
     try:
         with urllib.request.urlopen(request, timeout=REQUEST_SECONDS_MAX) as reply:
-            answer = json.load(reply)
+            return json.load(reply)
     except urllib.error.HTTPError as error:
-        sys.exit(f"a prompt of {len(tokens)} tokens was refused: {error.read().decode(errors='replace')}")
+        sys.exit(f"{path} was refused: {error.read().decode(errors='replace')}")
+
+
+def ask(port, path, body):
+    """The tokens of the prompt that the server computed, and the seconds until the answer is there."""
+    begin = time.monotonic()
+    answer = post(port, path, {**body, "max_tokens": ANSWER_TOKENS, "temperature": 0, "ignore_eos": True, "cache_prompt": True})
     seconds = time.monotonic() - begin
     usage = answer["usage"]
     if "timings" in answer:  # llama-server.
@@ -97,18 +104,56 @@ def ask(port, model, tokens):
 
 
 class Notebook:
-    """Sends prompts, and knows the longest prefix of each that was computed before."""
+    """Sends prompts, and knows the longest prefix of each that was computed before. A prompt is a list of tokens."""
 
-    def __init__(self, port):
-        self.port, self.model, self.seen, self.rows = port, model_of(port), [], []
+    def __init__(self, port, args):
+        self.port, self.args, self.model, self.seen, self.rows = port, args, model_of(port), [], []
 
-    def send(self, name, tokens):
+    def some(self, rng, count):
+        first, end = self.args.tokens
+        return [rng.randrange(first, end) for _ in range(count)]
+
+    def edited(self, prompt):
+        edited = list(prompt)
+        edited[len(edited) // 2] = self.args.tokens[1]  # No other token of a prompt is that one.
+        return edited
+
+    def tokens_of(self, prompt):
+        return prompt
+
+    def ask(self, prompt):
+        return ask(self.port, "/v1/completions", {"model": self.model, "prompt": prompt})
+
+    def send(self, name, prompt):
+        tokens = self.tokens_of(prompt)
         known = max((shared_count(tokens, each) for each in self.seen), default=0)
-        computed, seconds = ask(self.port, self.model, tokens)
+        computed, seconds = self.ask(prompt)
         self.seen.append(tokens)
         row = {"name": name, "prompt": len(tokens), "new": len(tokens) - known, "computed": computed, "seconds": seconds}
         self.rows.append(row)
         print(f"{name:24} {row['prompt']:7} {row['new']:7} {computed:9} {computed - row['new']:7} {seconds:9.2f}", flush=True)
+
+
+class ChatNotebook(Notebook):
+    """The same. A prompt is a list of messages, each turn's and its answer; the last one has no answer yet."""
+    WORD_TOKENS = 2  # About.
+
+    def some(self, rng, count):
+        words = ("".join(rng.choice(["ka", "lo", "mi", "ru", "te"]) for _ in range(2)) for _ in range(count // self.WORD_TOKENS))
+        return [{"role": "user", "content": " ".join(words)}, {"role": "assistant", "content": "Yes."}]
+
+    def edited(self, prompt):
+        edited = list(prompt)
+        at = len(edited) // 4 * 2
+        edited[at] = {**edited[at], "content": edited[at]["content"] + " no"}
+        return edited
+
+    def tokens_of(self, prompt):
+        text = post(self.port, "/apply-template", {"model": self.model, "messages": prompt[:-1]})["prompt"]
+        return post(self.port, "/tokenize", {"model": self.model, "content": text, "parse_special": True})["tokens"]
+
+    def ask(self, prompt):
+        return ask(self.port, "/v1/chat/completions", {"model": self.model, "messages": prompt[:-1]})
 
 
 def shared_count(left, right):
@@ -118,25 +163,18 @@ def shared_count(left, right):
     return min(len(left), len(right))
 
 
-def some_tokens(rng, args, count):
-    first, end = args.tokens
-    return [rng.randrange(first, end) for _ in range(count)]
-
-
 def write(notebook, args):
     rng = random.Random(1)
     steps = [round(length * args.scale / args.turns) for length in LENGTHS]
     texts = [[] for _ in steps]
     for turn in range(args.turns):
         for number, step in enumerate(steps):
-            texts[number] = texts[number] + some_tokens(rng, args, step)
+            texts[number] = texts[number] + notebook.some(rng, step)
             notebook.send(f"conversation {number + 1} turn {turn + 1}", texts[number])
-    older = texts[0][:len(texts[0]) // 2]
-    notebook.send("a branch at the middle", older + some_tokens(rng, args, steps[0]))
-    edited = list(texts[1])
-    edited[len(edited) // 2] = args.tokens[1]  # No other token of a prompt is that one.
-    notebook.send("an edit in the middle", edited)
-    notebook.send("back to the first", texts[0] + some_tokens(rng, args, steps[0]))
+    older = texts[0][:len(texts[0]) // 4 * 2]
+    notebook.send("a branch at the middle", older + notebook.some(rng, steps[0]))
+    notebook.send("an edit in the middle", notebook.edited(texts[1]))
+    notebook.send("back to the first", texts[0] + notebook.some(rng, steps[0]))
 
 
 def main():
@@ -149,11 +187,12 @@ def main():
     parser.add_argument("--turns", type=int, default=12)
     parser.add_argument("--tokens", type=lambda text: tuple(map(int, text.split(","))), default=(1_000, 20_000),
                         help="the vocabulary's tokens that prompts have, from the first up to the last")
+    parser.add_argument("--chat", action="store_true", help="conversations whose earlier answers are not what the model wrote")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
     print(f"{'request':24} {'prompt':>7} {'new':>7} {'computed':>9} {'beyond':>7} {'seconds':>9}")
     with started(args) as port:
-        notebook = Notebook(port)
+        notebook = (ChatNotebook if args.chat else Notebook)(port, args)
         write(notebook, args)
     total = sum(row["computed"] for row in notebook.rows)
     print(f"computed {total} tokens, of which {sum(row['new'] for row in notebook.rows)} were new")

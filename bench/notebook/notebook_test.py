@@ -19,7 +19,7 @@ ARGS = argparse.Namespace(model=MODEL, server="quire", kv_memory="64MiB", state_
 class Notebook(unittest.TestCase):
     def test_turns_branches_and_edits_compute_little_but_what_is_new(self):
         with notebook.started(ARGS) as port, contextlib.redirect_stdout(io.StringIO()):
-            book = notebook.Notebook(port)
+            book = notebook.Notebook(port, ARGS)
             notebook.write(book, ARGS)
         self.assertEqual(len(book.rows), 4 * 4 + 3)
         for row in book.rows:
