@@ -11,7 +11,8 @@ Each round measures the roofs, then each engine with the same file and threads. 
 second of a prompt, of decoding after so many tokens, and of so many streams. The table has medians with
 the least and the most, Quire over each peer, and the share of the roof that Quire reaches. The roof of a
 prompt is the multiplications of the kernel set. The roof of decoding is the memory that the weights and
-the keys and values are read from. Of a mixture of experts, each step reads only the chosen experts.
+the keys and values are read from. Of a mixture of experts, each step reads only the chosen experts. A state of
+recurrent layers is read and written at each step.
 Nothing else should run on the machine.
 """
 import argparse
@@ -122,7 +123,8 @@ def shares(args, facts, roofs, backend):
         allowed[f"prefill {args.prompt}"] = statistics.median(peaks) * 1e9 / (2 * body)
     for name, _, streams, depth in cases(args):
         kv = streams * (max(SHORT, depth) + args.decode / 2) * facts["kv_bytes_per_token"]
-        allowed[name] = streams * memory / (weight_bytes(facts, streams) + kv)
+        states = streams * 2 * facts.get("state_bytes", 0)
+        allowed[name] = streams * memory / (weight_bytes(facts, streams) + kv + states)
     return allowed
 
 

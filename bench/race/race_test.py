@@ -42,6 +42,13 @@ class Race(unittest.TestCase):
         self.assertAlmostEqual(allowed["decode at 0"], 1e9 / (1e6 + 32 * 100))
         self.assertAlmostEqual(allowed["4 streams"], 4e9 / (1e6 + 4 * 32 * 100))
 
+    def test_a_step_reads_and_writes_the_state_of_each_stream(self):
+        facts = {"parameters_per_token": 1_100_000, "embedding_width": 1_000, "vocabulary_size": 100,
+                 "weight_bytes_per_token": 1_000_000, "kv_bytes_per_token": 100, "state_bytes": 50_000}
+        allowed = race.shares(ARGS, facts, [{"memory_gb": 1.0, "peak_gops": {"avx2": 2.0}}], "avx2")
+        self.assertAlmostEqual(allowed["decode at 0"], 1e9 / (1e6 + 32 * 100 + 100_000))
+        self.assertAlmostEqual(allowed["4 streams"], 4e9 / (1e6 + 4 * (32 * 100 + 100_000)))
+
     def test_a_step_reads_all_but_the_experts_and_those_that_its_streams_choose(self):
         facts = {"parameters_per_token": 1_100_000, "embedding_width": 1_000, "vocabulary_size": 100,
                  "weight_bytes_per_token": 300_000, "kv_bytes_per_token": 100,

@@ -114,7 +114,10 @@ Attempt ContextSteps::attempt(Operation& operation, BatchDraft* building) {
   if (context.tokens().queued_count() == 0 && operation.requeries.empty()) {
     return finish_context(operation);
   }
-  if (replica().misses.is_on()) note_misses(operation);
+  if (replica().misses.is_on()) {
+    if (waits_for_state(operation, again_of(operation))) return Attempt::Blocked;
+    note_misses(operation);
+  }
   return place(operation, draft.rows_left(), false, draft);
 }
 
