@@ -1,21 +1,9 @@
 """Conversations on a model whose layers have states, with a template that writes earlier answers without their thoughts.
 The next prompt then differs from what the server has computed right after the user's last message."""
-import json
-import shutil
-
 import harness
 
-MODEL = harness.beside.SOURCE / "tests" / "golden" / "recurrent" / "qwen35_4k4v"
-BEGIN_OF_ANSWER = "<|assistant|><think>\n"
-# An answer before the user's last message has no thoughts there.
-TEMPLATE = ("{% set last = namespace(user=0) %}"
-            "{% for message in messages %}{% if message.role == 'user' %}{% set last.user = loop.index0 %}{% endif %}{% endfor %}"
-            "{% for message in messages %}<|{{ 'assistant' if message.role == 'assistant' else 'user' }}|>"
-            "{% if message.role == 'assistant' and loop.index0 < last.user %}{{ message.content.split('</think>')[-1] }}"
-            "{% else %}{{ message.content }}{% endif %}<|end|>{% endfor %}"
-            "{% if add_generation_prompt %}" + BEGIN_OF_ANSWER + "{% endif %}")
-BEGIN_COUNT = 1 + len(BEGIN_OF_ANSWER) - len("<|assistant|>")  # At most a token each byte, but one for the turn.
 PAGE_SIZE = 16
+BEGIN_COUNT = harness.programs.BEGIN_COUNT_OF_HYBRID
 ANSWER = "<think>\nSome thoughts, which the next prompt leaves out.</think>Yes."
 
 
@@ -28,10 +16,7 @@ class StatesTest(harness.EndpointTest):
 
     @classmethod
     def models(cls, folder):
-        model = shutil.copytree(MODEL, f"{folder}/hybrid")
-        settings = harness.pathlib.Path(model) / "tokenizer_config.json"
-        settings.write_text(json.dumps({**json.loads(settings.read_text()), "chat_template": TEMPLATE}))
-        return [model]
+        return [harness.programs.hybrid_chat_model(folder)]
 
     def usage(self, messages):
         """The tokens of the prompt, and those that were found."""

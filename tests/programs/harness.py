@@ -33,6 +33,28 @@ def tiny_chat_model(folder):
     return model
 
 
+# Of a template that writes the thoughts of an answer only up to the user's next message.
+BEGIN_OF_ANSWER = "<|assistant|><think>\n"
+BEGIN_COUNT_OF_HYBRID = 1 + len(BEGIN_OF_ANSWER) - len("<|assistant|>")  # At most a token each byte, but one for the turn.
+TEMPLATE_OF_HYBRID = (
+    "{% set last = namespace(user=0) %}"
+    "{% for message in messages %}{% if message.role == 'user' %}{% set last.user = loop.index0 %}{% endif %}{% endfor %}"
+    "{% for message in messages %}<|{{ 'assistant' if message.role == 'assistant' else 'user' }}|>"
+    "{% if message.role == 'assistant' and loop.index0 < last.user %}{{ message.content.split('</think>')[-1] }}"
+    "{% else %}{{ message.content }}{% endif %}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}" + BEGIN_OF_ANSWER + "{% endif %}")
+
+
+def hybrid_chat_model(folder):
+    """A tiny model with recurrent layers, in `folder`. The next prompt of a conversation leaves the text that the model
+    has right after the user's last message."""
+    model = pathlib.Path(folder) / "hybrid_chat"
+    shutil.copytree(SOURCE / "tests" / "golden" / "recurrent" / "qwen35_4k4v", model)
+    settings = model / "tokenizer_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "chat_template": TEMPLATE_OF_HYBRID}))
+    return model
+
+
 def without_attention(model):
     """Zeroes what attention gives: each token depends on the one before alone, so greedy text soon goes in circles."""
     weights = model / "model.safetensors"

@@ -47,5 +47,16 @@ class CallsTest(harness.ProgramTest):
         self.assertEqual(mixed, alone)
 
 
+class OnStatesTest(harness.ProgramTest):
+    page_count = 1024
+
+    @classmethod
+    def models(cls, folder):
+        return [harness.hybrid_chat_model(folder)]
+
+    def test_the_next_turn_begins_where_the_users_message_ends(self):
+        self.assertEqual(self.run_program(rust_harness.built(PROJECT), "turns_on_states").out.strip(), "done")
+
+
 if __name__ == "__main__":
     rust_harness.main()

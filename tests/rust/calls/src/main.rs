@@ -33,11 +33,31 @@ async fn program(words: Vec<String>) -> Result<()> {
         "grammars" => grammars().await,
         "turn" => turn(&words[1], &words[2]).await,
         "tools" => tools().await,
+        "turns_on_states" => turns_on_states().await,
         "models" => models().await,
         "wrong" => wrong().await,
         other => Err(format!("no case {other}").into()),
     }?;
     session::send(if case == "turn" { "" } else { "done" })
+}
+
+/// Whatever was written after the user's message, the next turn begins there, on a model with states too.
+async fn turns_on_states() -> Result<()> {
+    for extra in 0..16 {
+        let text = format!("{extra} {}", "x".repeat(90 + extra));
+        let mut first = Context::create()?;
+        first.user(text.as_str());
+        let turns = first.model().tokenize_chat(first.messages(), false, "").await?;
+        let length = turns.len() as u32;
+        first.generate(GenerateOptions::max_tokens(24)).await?;
+        let mut next = Context::create()?;
+        next.user(text.as_str());
+        next.assistant("No.");
+        next.user("And now?");
+        next.prefill().await?;
+        assert!(next.found_token_count() + 16 > length, "{} of {length}", next.found_token_count());
+    }
+    Ok(())
 }
 
 /// The first two Rust snippets of the published page on pages.
