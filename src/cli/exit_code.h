@@ -20,10 +20,16 @@ constexpr int number(ExitCode code) {
   return static_cast<int>(code);
 }
 
+// Whether another value of a flag can mend such an error. A disk that fails, a thread or a process
+// that cannot be had, and a fault of our own are not the user's.
+constexpr bool is_of_a_value(ErrorCode code) {
+  return code != ErrorCode::Io && code != ErrorCode::Unavailable && code != ErrorCode::Internal;
+}
+
 // The exit code of a command that could not do its work. A message that begins with a flag is about
 // its value: some values can only be judged once the machine or the model is known.
 inline ExitCode exit_code_of(const Error& error) {
-  if (error.message().starts_with("--")) return ExitCode::Usage;
+  if (error.message().starts_with("--") && is_of_a_value(error.code())) return ExitCode::Usage;
   switch (error.code()) {
     case ErrorCode::NotFound:
       return ExitCode::Missing;
