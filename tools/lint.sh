@@ -11,5 +11,6 @@ else
     clang-format-22 --dry-run --Werror "${files[@]}"
 fi
 step layers "tools/check_layers.py" python3 tools/check_layers.py .
+step threads "tools/check_threads.py" python3 tools/check_threads.py .
 step structure "tools/check_structure.py" python3 tools/check_structure.py .
 step prose "tools/check_prose.py" python3 tools/check_prose.py .

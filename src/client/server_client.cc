@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/start_thread.h"
 #include "client/client_tls.h"
 #include "transport/connection_stream.h"
 #include "wire/frame_codec.h"
@@ -331,7 +332,8 @@ Result<std::unique_ptr<ServerClient>> ServerClient::connect(const wire::Endpoint
                                                             const std::string& key) {
   auto implementation = std::make_unique<Implementation>(endpoint, times);
   TRY(implementation->connection.open(endpoint, time_max, key));
-  implementation->keeper = std::thread([self = implementation.get()] { self->keep(); });
+  implementation->keeper =
+      TRY(start_thread("the server's connection", [self = implementation.get()] { self->keep(); }));
   return std::unique_ptr<ServerClient>(new ServerClient(std::move(implementation)));
 }
 

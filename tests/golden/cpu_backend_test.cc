@@ -260,7 +260,7 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
   const auto body =
       inference::Body::create(weights, *kernels, {.kv = layout, .row_count_max = 512}).take();
   inference::BatchPlan plan(weights.spec.embedding_width, {0}, {});
-  inference::WorkerPool pool(1, 0);
+  const auto pool = inference::WorkerPool::create(1, 0).take();
   const auto ids = some_ids(500);
   std::vector<float> logits(weights.spec.vocabulary_size);
   for (const Span span : {Span{0, 280}, Span{280, 499}, Span{499, 500}}) {
@@ -276,7 +276,7 @@ std::vector<float> logits_over_pages_full_of(std::byte filling, const std::strin
     }
     Completion completion;
     plan.fill(batch, stores, completion);
-    pool.run([&](inference::Worker& worker) {
+    pool->run([&](inference::Worker& worker) {
       body->forward(worker, plan.forward());
       body->hidden(plan.hidden()[0].plan_row, plan.hidden()[0].out);
       const float* vectors[] = {plan.hidden()[0].out};

@@ -1,5 +1,6 @@
 """For the tests of this folder: a server as a process, raw sockets, and requests that no library would send."""
 import base64
+import hashlib
 import json
 import os
 import pathlib
@@ -40,14 +41,15 @@ def bearer(key):
 
 
 class Server:
-    """For as long as the block lasts. `prefix` are words in front of the program's."""
+    """For as long as the block lasts. `prefix` are words in front of the program's, `variables` those of its environment."""
 
-    def __init__(self, *flags, prefix=(), model=MODEL, page_count=256):
+    def __init__(self, *flags, prefix=(), model=MODEL, page_count=256, variables=None):
         self.folder = tempfile.TemporaryDirectory()
         self.err = open(pathlib.Path(self.folder.name) / "err", "w+")
         self.process = subprocess.Popen(
             [*prefix, BUILD / "quire", "serve", "--listen", "127.0.0.1:0", "--json", "--kv-pages", str(page_count), "--model", model,
-             "--no-store", *map(str, flags)], stdout=subprocess.PIPE, stderr=self.err, text=True, env=environment())
+             "--no-store", *map(str, flags)], stdout=subprocess.PIPE, stderr=self.err, text=True,
+            env=environment() | (variables or {}))
         line = self.process.stdout.readline()
         if not line:
             self.stop()
@@ -215,6 +217,18 @@ class WebSocket:
 
     def __exit__(self, *_):
         self.socket.close()
+
+
+def upload(socket, wasm, announced=None, name=None):
+    """The first part of a module, of which so many bytes are announced; the reply."""
+    socket.last_id += 1
+    program = "sha256:" + (name or hashlib.sha256(wasm).hexdigest())
+    head = json.dumps({"verb": "upload", "id": socket.last_id, "program": program,
+                       "program_bytes": announced or len(wasm), "offset": 0}).encode()
+    socket.send_binary(len(head).to_bytes(4, "little") + head + wasm)
+    while (reply := socket.receive()[0]).get("id") != socket.last_id:
+        pass
+    return reply
 
 
 def until(wanted, patience=PATIENCE):

@@ -40,18 +40,6 @@ def launch(socket, program, *arguments):
     socket.send({"verb": "launch", "id": socket.last_id, "program": program, "arguments": list(arguments)})
 
 
-def upload(socket, wasm, announced=None, name=None):
-    """The first part of a module, of which so many bytes are announced; the reply."""
-    socket.last_id += 1
-    program = "sha256:" + (name or hashlib.sha256(wasm).hexdigest())
-    head = json.dumps({"verb": "upload", "id": socket.last_id, "program": program,
-                       "program_bytes": announced or len(wasm), "offset": 0}).encode()
-    socket.send_binary(len(head).to_bytes(4, "little") + head + wasm)
-    while (reply := socket.receive()[0]).get("id") != socket.last_id:
-        pass
-    return reply
-
-
 class SharesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -93,7 +81,7 @@ class SharesTest(unittest.TestCase):
             for _ in range(LAUNCHES // 4):
                 launch(socket, "sleeper")
         for i in range(UPLOADS):
-            reply = upload(self.socket(self.taker), b"\0asm", 16 << 20, f"{i:064x}")
+            reply = attack.upload(self.socket(self.taker), b"\0asm", 16 << 20, f"{i:064x}")
             self.assertEqual(reply.get("state"), "partial", reply)
         for _ in range(FRAMES):
             socket = attack.WebSocket(self.server, self.taker).socket
@@ -111,7 +99,7 @@ class SharesTest(unittest.TestCase):
         for _ in range(5):
             self.assertEqual(self.answer(), alone)
         mine = self.socket(self.victim)
-        self.assertEqual(upload(mine, module).get("state"), "ready")
+        self.assertEqual(attack.upload(mine, module).get("state"), "ready")
         self.assertTrue(mine.run("ssrf", self.peer + "/ok")[0].startswith(b"OK 200"))
         self.assertEqual(attack.http(self.server, "GET", "/health/ready")[0], 200)
         self.assertEqual(attack.http(self.server, "GET", "/metrics", attack.bearer(self.operator))[0], 200)
@@ -128,7 +116,7 @@ class SharesOfAnOperator(unittest.TestCase):
             replies = []
             for key in (small, other):
                 socket = attack.WebSocket(server, key)
-                replies.append(upload(socket, bytes(5000), 6000, "1" * 64))
+                replies.append(attack.upload(socket, bytes(5000), 6000, "1" * 64))
                 socket.socket.close()
             self.assertEqual(replies[0].get("code"), "quota-exceeded", replies[0])
             self.assertIn("upload_bytes_total_max: 5000 bytes more", replies[0]["message"])

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/start_thread.h"
+
 namespace quire::sandbox {
 namespace {
 
@@ -11,8 +13,12 @@ constexpr int kIdleTicksMax = 64;  // Without a guest running, before the thread
 
 }  // namespace
 
-EpochTicker::EpochTicker(std::function<void()> on_tick)
-    : on_tick_(std::move(on_tick)), thread_([this] { run(); }) {}
+Result<std::unique_ptr<EpochTicker>> EpochTicker::start(std::function<void()> on_tick) {
+  std::unique_ptr<EpochTicker> ticker(new EpochTicker(std::move(on_tick)));
+  ticker->thread_ =
+      TRY(start_thread("the clock of programs", [self = ticker.get()] { self->run(); }));
+  return ticker;
+}
 
 EpochTicker::~EpochTicker() {
   {
@@ -20,7 +26,7 @@ EpochTicker::~EpochTicker() {
     stop_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 // begin() stores running and then looks whether the thread sleeps; the thread stores sleeping and

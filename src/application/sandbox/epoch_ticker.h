@@ -4,19 +4,23 @@
 //
 // Owns     the ticker thread.
 // Thread   ticks() from any thread; begin() and end() on the engine thread.
+// Errors   Unavailable if the system has no thread left.
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
+
+#include "base/result.h"
 
 namespace quire::sandbox {
 
 class EpochTicker {
  public:
   // `on_tick` is called from the ticker's thread; it must not block.
-  explicit EpochTicker(std::function<void()> on_tick);
+  static Result<std::unique_ptr<EpochTicker>> start(std::function<void()> on_tick);
   ~EpochTicker();
   EpochTicker(const EpochTicker&) = delete;
   EpochTicker& operator=(const EpochTicker&) = delete;
@@ -26,6 +30,7 @@ class EpochTicker {
   void end();
 
  private:
+  explicit EpochTicker(std::function<void()> on_tick) : on_tick_(std::move(on_tick)) {}
   void run();
 
   const std::function<void()> on_tick_;

@@ -16,7 +16,8 @@ bool eventually(F done) {
 
 TEST(EpochTicker, TicksWhileAGuestRunsAndStopsWhenNoneDoes) {
   std::atomic<std::uint64_t> calls{0};
-  EpochTicker ticker([&] { calls.fetch_add(1); });
+  const auto owned = EpochTicker::start([&] { calls.fetch_add(1); }).take();
+  EpochTicker& ticker = *owned;
   ticker.begin();
   const std::uint64_t before = ticker.ticks();
   EXPECT_TRUE(eventually([&] { return ticker.ticks() > before + 100; }));
@@ -35,7 +36,8 @@ TEST(EpochTicker, TicksWhileAGuestRunsAndStopsWhenNoneDoes) {
 }
 
 TEST(EpochTicker, BeginAndEndInterleaveWithSleepWithoutALostWakeup) {
-  EpochTicker ticker([] {});
+  const auto owned = EpochTicker::start([] {}).take();
+  EpochTicker& ticker = *owned;
   for (int i = 0; i < 200; ++i) {
     ticker.begin();
     const std::uint64_t before = ticker.ticks();

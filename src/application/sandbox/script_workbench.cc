@@ -304,10 +304,9 @@ class WorkbenchInstance {
 
 class WasmtimeWorkbench final : public ScriptWorkbench {
  public:
-  WasmtimeWorkbench(WasmEngine engine, WasmModule module)
-      : engine_(std::move(engine)),
-        module_(std::move(module)),
-        ticker_([this] { wasmtime_engine_increment_epoch(engine_.get()); }) {}
+  // The ticker counts for this engine.
+  WasmtimeWorkbench(WasmEngine engine, WasmModule module, std::unique_ptr<EpochTicker> ticker)
+      : engine_(std::move(engine)), module_(std::move(module)), ticker_(std::move(ticker)) {}
 
   Result<std::optional<std::string>> options(std::string_view script) override {
     WorkPiece piece{.script = script};
@@ -329,15 +328,15 @@ class WasmtimeWorkbench final : public ScriptWorkbench {
 
  private:
   Result<std::optional<std::uint32_t>> call(WorkbenchInstance& instance, const char* name) {
-    ticker_.begin();
+    ticker_->begin();
     Result<std::optional<std::uint32_t>> result = instance.call(module_.get(), name);
-    ticker_.end();
+    ticker_->end();
     return result;
   }
 
   const WasmEngine engine_;
   const WasmModule module_;
-  EpochTicker ticker_;
+  const std::unique_ptr<EpochTicker> ticker_;  // Last: its thread uses the engine.
 };
 
 }  // namespace
@@ -346,8 +345,10 @@ Result<std::unique_ptr<ScriptWorkbench>> ScriptWorkbench::open(const ScriptRunti
   WasmEngine engine(wasm_engine_new_with_config(
       new_compiler_config({kWholeReservation, kWholeGuard}, Effort::Best)));
   WasmModule module = TRY(runtime_module(engine.get(), runtime));
+  std::unique_ptr<EpochTicker> ticker = TRY(
+      EpochTicker::start([counted = engine.get()] { wasmtime_engine_increment_epoch(counted); }));
   return std::unique_ptr<ScriptWorkbench>(
-      std::make_unique<WasmtimeWorkbench>(std::move(engine), std::move(module)));
+      std::make_unique<WasmtimeWorkbench>(std::move(engine), std::move(module), std::move(ticker)));
 }
 
 }  // namespace quire::sandbox

@@ -114,7 +114,7 @@ class WasmtimeRuntime final : public WasmRuntime {
   WasmtimeRuntime(std::span<const HostFunction> functions, const WasmtimeOptions& options,
                   const PoolPlan& plan, std::optional<CompiledCodeCache> cache,
                   std::unique_ptr<const Tier> best, std::unique_ptr<const Tier> quick,
-                  std::unique_ptr<ChildCompiler> child)
+                  std::unique_ptr<ChildCompiler> child, std::unique_ptr<EpochTicker> ticker)
       : functions_(functions),
         options_(options),
         plan_(plan),
@@ -122,10 +122,7 @@ class WasmtimeRuntime final : public WasmRuntime {
         best_(std::move(best)),
         quick_(std::move(quick)),
         child_(std::move(child)),
-        ticker_([this] {
-          wasmtime_engine_increment_epoch(best_->engine.get());
-          if (quick_ != nullptr) wasmtime_engine_increment_epoch(quick_->engine.get());
-        }) {}
+        ticker_(std::move(ticker)) {}
 
   Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm, Effort effort,
                                                  Origin origin) override {
@@ -168,7 +165,7 @@ class WasmtimeRuntime final : public WasmRuntime {
     bounded.memory_bytes_max = std::min(options.memory_bytes_max, options_.memory_bytes_max);
     TRY(check_first_memory(own->summary().memory_pages_min << 16, bounded.memory_bytes_max));
     return std::unique_ptr<Instance>(
-        std::make_unique<WasmtimeInstance>(ticker_, std::move(own), host_state, bounded));
+        std::make_unique<WasmtimeInstance>(*ticker_, std::move(own), host_state, bounded));
   }
 
   std::uint32_t instance_count_max() const override { return plan_.instance_count; }
@@ -321,7 +318,7 @@ class WasmtimeRuntime final : public WasmRuntime {
     std::mutex mutex;
     std::vector<std::unique_ptr<LoadedRuntime>> loaded;  // None goes before the engine.
   } runtimes_;                                           // Of scripts: one for each language.
-  EpochTicker ticker_;
+  const std::unique_ptr<EpochTicker> ticker_;            // Last: its thread uses the engines.
 };
 
 }  // namespace
@@ -355,9 +352,14 @@ Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostF
     child = std::make_unique<ChildCompiler>(options.compiler_command, setup, options.compile);
     child->prepare();
   }
+  std::unique_ptr<EpochTicker> ticker = TRY(EpochTicker::start(
+      [best = best->engine.get(), quick = quick == nullptr ? nullptr : quick->engine.get()] {
+        wasmtime_engine_increment_epoch(best);
+        if (quick != nullptr) wasmtime_engine_increment_epoch(quick);
+      }));
   return std::unique_ptr<WasmRuntime>(
       std::make_unique<WasmtimeRuntime>(functions, options, plan, std::move(cache), std::move(best),
-                                        std::move(quick), std::move(child)));
+                                        std::move(quick), std::move(child), std::move(ticker)));
 }
 
 }  // namespace quire::sandbox

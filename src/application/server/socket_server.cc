@@ -22,6 +22,7 @@
 #include "application/server/http_session.h"
 #include "base/check.h"
 #include "base/random.h"
+#include "base/start_thread.h"
 #include "base/thread_schedule.h"
 
 namespace quire::server {
@@ -65,7 +66,7 @@ class SocketServer::Implementation final : public SessionHost {
 
   Result<void> listen(const Endpoint& wanted, HttpRoutes routes, Descriptor listener);
   Result<Descriptor> listener();
-  void start();
+  Result<void> start();
   void stop();
   void keys_changed();
   void replace_certificate(std::unique_ptr<TlsContext> tls);
@@ -149,16 +150,17 @@ Result<Descriptor> SocketServer::Implementation::listener() {
   return Descriptor(number);
 }
 
-void SocketServer::Implementation::start() {
+Result<void> SocketServer::Implementation::start() {
   link.wake_io = [this] {
     if (is_woken_.exchange(true)) return;
     asio::post(io_, [this] { take_frames(); });
   };
   accept();
-  thread_ = std::thread([this] {
+  thread_ = TRY(start_thread("connections", [this] {
     shorten_turns();  // Between a token and its reader there is no step of the device.
     io_.run();
-  });
+  }));
+  return {};
 }
 
 void SocketServer::Implementation::stop() {
@@ -333,7 +335,7 @@ Result<std::unique_ptr<SocketServer>> SocketServer::open(const Endpoint& endpoin
                                                          TellOperator tell, Descriptor listener) {
   auto implementation = std::make_unique<Implementation>(limits, link, std::move(tell));
   TRY(implementation->listen(endpoint, std::move(routes), std::move(listener)));
-  implementation->start();
+  TRY(implementation->start());
   return std::unique_ptr<SocketServer>(new SocketServer(std::move(implementation)));
 }
 

@@ -3,20 +3,25 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/start_thread.h"
 #include "base/thread_schedule.h"
 
 namespace quire::control {
 
-HelperThread::HelperThread(int niceness) : jobs_(CompletionInbox::kTextJobCountMax) {
-  thread_ = std::thread([this, niceness] {
+HelperThread::HelperThread() : jobs_(CompletionInbox::kTextJobCountMax) {}
+
+Result<std::unique_ptr<HelperThread>> HelperThread::start(const char* purpose, int niceness) {
+  std::unique_ptr<HelperThread> helper(new HelperThread());
+  helper->thread_ = TRY(start_thread(purpose, [self = helper.get(), niceness] {
     add_niceness(niceness);
-    while (std::optional<std::function<void()>> job = jobs_.pop()) (*job)();
-  });
+    while (std::optional<std::function<void()>> job = self->jobs_.pop()) (*job)();
+  }));
+  return helper;
 }
 
 HelperThread::~HelperThread() {
   jobs_.close();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void HelperThread::run(std::function<void()> job) {

@@ -251,8 +251,9 @@ TEST(TextJobs, WhatReadsGrammarsDelaysNoTemplateAndOtherTenantsByOneJob) {
 
 TEST(TextJobs, TheHelperThreadRunsThemAndWakesTheEngine) {
   Fixture fixture;
-  HelperThread helper;
-  TextJobs jobs(fixture.inbox, {.texts = &helper, .grammars = &helper}, fixture.dispatcher);
+  const std::unique_ptr<HelperThread> helper = HelperThread::start("texts").take();
+  TextJobs jobs(fixture.inbox, {.texts = helper.get(), .grammars = helper.get()},
+                fixture.dispatcher);
   jobs.start(fixture.instance,
              {InstanceId{1}, FutureId{1}, Tokenize{.text = std::string(5000, 'x')}},
              {.codec = &fixture.codec});

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/start_thread.h"
+
 namespace quire::store {
 namespace {
 
@@ -17,18 +19,26 @@ DiskThread::DiskThread(FileSystem& files, std::unique_ptr<SnapshotStore> store,
       store_(std::move(store)),
       sink_(sink),
       clock_(clock),
-      failures_(store_->folder(), std::move(tell), clock) {
-  thread_ = std::thread([this] {
-    while (std::optional<Accepted> accepted = jobs_.pop()) {
-      sink_.deliver(failures_.for_programs(
-          run_disk_job(*store_, files_, clock_, accepted->id, std::move(accepted->job))));
+      failures_(store_->folder(), std::move(tell), clock) {}
+
+Result<std::unique_ptr<DiskThread>> DiskThread::start(FileSystem& files,
+                                                      std::unique_ptr<SnapshotStore> store,
+                                                      DiskAnswerSink& sink, const Clock& clock,
+                                                      StoreFailures::Tell tell) {
+  std::unique_ptr<DiskThread> disk(
+      new DiskThread(files, std::move(store), sink, clock, std::move(tell)));
+  disk->thread_ = TRY(start_thread("the store's disk", [self = disk.get()] {
+    while (std::optional<Accepted> accepted = self->jobs_.pop()) {
+      self->sink_.deliver(self->failures_.for_programs(run_disk_job(
+          *self->store_, self->files_, self->clock_, accepted->id, std::move(accepted->job))));
     }
-  });
+  }));
+  return disk;
 }
 
 DiskThread::~DiskThread() {
   jobs_.close();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 Result<void> DiskThread::submit(DiskJobId id, DiskJob& job) {

@@ -42,9 +42,12 @@ class Disk {
 
 class DiskThread final : public Disk {
  public:
-  // `tell` hears of what fails with the store's files.
-  DiskThread(FileSystem& files, std::unique_ptr<SnapshotStore> store, DiskAnswerSink& sink,
-             const Clock& clock, StoreFailures::Tell tell = {});
+  // `tell` hears of what fails with the store's files. Unavailable if the system has no thread
+  // left.
+  static Result<std::unique_ptr<DiskThread>> start(FileSystem& files,
+                                                   std::unique_ptr<SnapshotStore> store,
+                                                   DiskAnswerSink& sink, const Clock& clock,
+                                                   StoreFailures::Tell tell = {});
   ~DiskThread() override;  // Does what was accepted.
   DiskThread(const DiskThread&) = delete;
   DiskThread& operator=(const DiskThread&) = delete;
@@ -53,6 +56,8 @@ class DiskThread final : public Disk {
   Result<void> submit(DiskJobId id, DiskJob& job) override;
 
  private:
+  DiskThread(FileSystem& files, std::unique_ptr<SnapshotStore> store, DiskAnswerSink& sink,
+             const Clock& clock, StoreFailures::Tell tell);
   struct Accepted {
     DiskJobId id{};
     DiskJob job;

@@ -49,7 +49,7 @@ class Machine {
   Machine(const TinyHybrid& model, const KernelTable& kernels, std::uint32_t threads)
       : kv_(kv_heads(model.spec()), kPageSize, KvFormat::F32),
         state_(model.spec()),
-        pool_(threads, 0),
+        pool_(WorkerPool::create(threads, 0).take()),
         weights_(model.pack(kernels.matmul)),
         width_(model.spec().embedding_width) {
     body_ =
@@ -79,7 +79,7 @@ class Machine {
       views_.push_back({page.memory.data(), page.positions, (1u << pass.end) - 1});
     }
     for (std::size_t i = 0; i < passes.size(); ++i) add(passes[i], views_[i]);
-    pool_.run([&](Worker& worker) { body_->forward(worker, plan_); });
+    pool_->run([&](Worker& worker) { body_->forward(worker, plan_); });
     std::vector<std::vector<float>> hidden(plan_.rows.size(), std::vector<float>(width_));
     for (std::uint32_t row = 0; row < hidden.size(); ++row) body_->hidden(row, hidden[row].data());
     return hidden;
@@ -127,7 +127,7 @@ class Machine {
 
   KvLayout kv_;
   StateLayout state_;
-  WorkerPool pool_;
+  std::unique_ptr<WorkerPool> pool_;
   std::unique_ptr<PackedWeights> weights_;
   std::size_t width_;
   std::unique_ptr<Body> body_;

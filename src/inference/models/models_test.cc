@@ -29,14 +29,14 @@ TEST(RopeAngles, TurnEachPairByItsFrequencyAndFactor) {
 
 TEST(WorkerPool, EveryTileOfEveryPhaseRunsOnceAndPhasesDoNotOverlap) {
   for (const std::uint32_t count : {1u, 2u, 5u}) {
-    WorkerPool pool(count, 0);
+    const std::unique_ptr<WorkerPool> pool = WorkerPool::create(count, 0).take();
     for (int job = 0; job < 50; ++job) {
       constexpr std::uint32_t kPhases = 20;
       constexpr std::uint32_t kTiles = 13;
       std::vector<std::atomic<int>> ran(kPhases * kTiles);
       std::atomic<int> last_ran{0};
       std::atomic<bool> overlapped{false};
-      pool.run([&](Worker& worker) {
+      pool->run([&](Worker& worker) {
         for (std::uint32_t phase = 0; phase < kPhases; ++phase) {
           const auto tile = [&](std::uint32_t i) {
             ++ran[phase * kTiles + i];

@@ -1,6 +1,7 @@
 #include "inference/models/worker_pool.h"
 
 #include "base/check.h"
+#include "base/start_thread.h"
 #include "base/thread_schedule.h"
 
 namespace quire::inference {
@@ -52,9 +53,15 @@ void Worker::release() {
 WorkerPool::WorkerPool(std::uint32_t worker_count, int niceness)
     : worker_count_(worker_count), niceness_(niceness) {
   QUIRE_CHECK(worker_count >= 1, "a pool has a worker");
+}
+
+Result<std::unique_ptr<WorkerPool>> WorkerPool::create(std::uint32_t worker_count, int niceness) {
+  std::unique_ptr<WorkerPool> pool(new WorkerPool(worker_count, niceness));
   for (std::uint32_t index = 1; index < worker_count; ++index) {
-    threads_.emplace_back([this, index] { serve(index); });
+    pool->threads_.push_back(
+        TRY(start_thread("a worker", [self = pool.get(), index] { self->serve(index); })));
   }
+  return pool;
 }
 
 WorkerPool::~WorkerPool() {

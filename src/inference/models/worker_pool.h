@@ -10,8 +10,11 @@
 // Thread   run() from one thread at a time. Worker is used by the job's threads, each its own.
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
+
+#include "base/result.h"
 
 namespace quire::inference {
 
@@ -56,8 +59,9 @@ class Worker {
 
 class WorkerPool {
  public:
-  // `niceness` is added to that of the threads made here; 0 leaves it.
-  WorkerPool(std::uint32_t worker_count, int niceness);
+  // `niceness` is added to that of the threads made here; 0 leaves it. Unavailable if the system
+  // has no thread left.
+  static Result<std::unique_ptr<WorkerPool>> create(std::uint32_t worker_count, int niceness);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -77,6 +81,7 @@ class WorkerPool {
 
  private:
   friend class Worker;
+  WorkerPool(std::uint32_t worker_count, int niceness);
   using Function = void (*)(const void*, Worker&);
   void start(Function function, const void* context);
   void serve(std::uint32_t index);

@@ -237,6 +237,13 @@ struct Machine::Parts {
     return all;
   }
 
+  Result<void> start_helpers() {
+    helper = TRY(control::HelperThread::start("long texts"));
+    grammars = TRY(control::HelperThread::start("grammars", kGrammarNiceness));
+    matchers = TRY(control::HelperThread::start("matchers of grammars", kMatcherNiceness));
+    return {};
+  }
+
   const std::uint32_t thread_count;
   Wakeup wakeup;                                 // Rouses the engine thread.
   lifecycle::AnswerInbox answers;                // What the control layer gives to those above it.
@@ -248,9 +255,9 @@ struct Machine::Parts {
   std::vector<LoadedModel> models;
   std::unique_ptr<control::AdapterRegistry> adapters;
   std::uint64_t host_tier_bytes = 0;
-  control::HelperThread helper;                      // Long text jobs,
-  control::HelperThread grammars{kGrammarNiceness};  // grammars,
-  control::HelperThread matchers{kMatcherNiceness};  // and the steps of matchers.
+  std::unique_ptr<control::HelperThread> helper;    // Long text jobs,
+  std::unique_ptr<control::HelperThread> grammars;  // grammars,
+  std::unique_ptr<control::HelperThread> matchers;  // and the steps of matchers.
   std::unique_ptr<control::Controller> control;
 };
 
@@ -280,8 +287,8 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
     if (opened.ok()) {
       SnapshotFolder folder = std::move(opened).take();
       control.sharing_secret = folder.sharing_secret;
-      parts->disk = std::make_unique<store::DiskThread>(
-          parts->files, std::move(folder.store), parts->completions, clock, tell_store_failure);
+      parts->disk = TRY(store::DiskThread::start(parts->files, std::move(folder.store),
+                                                 parts->completions, clock, tell_store_failure));
       control.disk = parts->disk.get();
     } else if (options.store_use == cli::StoreUse::Required) {
       return std::move(opened).take_error();
@@ -295,8 +302,10 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   TRY(parts->load(paths, device, options, clock));
 
   // The control layer over it.
-  control.helpers = {
-      .texts = &parts->helper, .grammars = &parts->grammars, .matchers = &parts->matchers};
+  TRY(parts->start_helpers());
+  control.helpers = {.texts = parts->helper.get(),
+                     .grammars = parts->grammars.get(),
+                     .matchers = parts->matchers.get()};
   control.walk = walk;
   control.eviction = eviction_kind(options.eviction);
   control.when_full = options.when_full == cli::WhenFullChoice::FcfsKill

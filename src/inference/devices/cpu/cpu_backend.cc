@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/start_thread.h"
 #include "inference/devices/cpu/batch_plan.h"
 #include "inference/devices/cpu/memory_plan.h"
 #include "inference/devices/cpu/pack.h"
@@ -51,7 +52,7 @@ class CpuBackend final : public Backend {
  public:
   CpuBackend(const KernelTable& kernels, std::unique_ptr<PackedWeights> weights,
              std::unique_ptr<Body> body, DeviceStores stores, BackendCapabilities capabilities,
-             const DeviceOptions& options, CompletionSink& sink)
+             const DeviceOptions& options, std::unique_ptr<WorkerPool> pool, CompletionSink& sink)
       : kernels_(kernels),
         weights_(std::move(weights)),
         body_(std::move(body)),
@@ -59,6 +60,7 @@ class CpuBackend final : public Backend {
         capabilities_(std::move(capabilities)),
         model_(model_info(weights_->spec, weights_->digest)),
         options_(options),
+        pool_(std::move(pool)),
         sink_(sink),
         adapter_base_(adapter_base(weights_->spec)),
         plan_(model_.embedding_width, sliding_windows(weights_->spec),
@@ -70,14 +72,18 @@ class CpuBackend final : public Backend {
         logits_(std::size_t{kLogitsRowsMax} * model_.vocabulary_size) {
     for (OutputScratch& each : scratch_)
       each.fast_draw.sum_of_powers = kernels_.elementwise.sum_of_powers;
-    device_ = std::thread([this] { serve(); });
+  }
+
+  Result<void> start() {
+    device_ = TRY(start_thread("the device", [this] { serve(); }));
+    return {};
   }
 
   ~CpuBackend() override {
     stopping_.store(true, std::memory_order_release);
     submitted_.fetch_add(1, std::memory_order_release);
     submitted_.notify_all();
-    device_.join();
+    if (device_.joinable()) device_.join();
   }
 
   const BackendCapabilities& capabilities() const override { return capabilities_; }
@@ -96,8 +102,8 @@ class CpuBackend final : public Backend {
  private:
   // The device thread.
   void serve() {
-    WorkerPool pool(options_.threads, options_.worker_niceness);
-    pool.settle_caller();  // After its threads have started, because they began with all cores.
+    WorkerPool& pool = *pool_;
+    pool.settle_caller();
     std::uint32_t seen = 0;
     while (true) {
       std::optional<Batch> batch = take();
@@ -245,6 +251,7 @@ class CpuBackend final : public Backend {
   const BackendCapabilities capabilities_;
   const ModelInfo model_;
   const DeviceOptions options_;
+  const std::unique_ptr<WorkerPool> pool_;
   CompletionSink& sink_;
   const AdapterBase adapter_base_;
   const SteadyClock clock_;  // Only for Completion::device_ns.
@@ -299,9 +306,13 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
   capabilities.kv_mode = options.kv_mode;
   capabilities.adapters = true;
   DeviceStores stores{std::move(kv), std::move(embeds), std::move(states)};
-  return std::unique_ptr<Backend>(
+  std::unique_ptr<WorkerPool> pool =
+      TRY(WorkerPool::create(options.threads, options.worker_niceness));
+  auto backend =
       std::make_unique<CpuBackend>(*kernels, std::move(weights), std::move(body), std::move(stores),
-                                   std::move(capabilities), options, sink));
+                                   std::move(capabilities), options, std::move(pool), sink);
+  TRY(backend->start());
+  return std::unique_ptr<Backend>(std::move(backend));
 }
 
 }  // namespace quire::inference

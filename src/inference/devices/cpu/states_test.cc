@@ -38,7 +38,7 @@ class Parts {
     for (const TableChange& change : batch.table_changes) stores.kv.apply(change);
     Completion completion;
     plan.fill(batch, stores, completion);
-    pool_.run([&](Worker& worker) { body_->forward(worker, plan.forward()); });
+    pool_->run([&](Worker& worker) { body_->forward(worker, plan.forward()); });
     for (const HiddenWanted& each : plan.hidden()) {
       if (each.kept != nullptr) {
         std::copy_n(each.kept, width(), each.out);
@@ -64,7 +64,7 @@ class Parts {
   const KernelTable& kernels_;
   std::unique_ptr<PackedWeights> weights_;
   std::unique_ptr<Body> body_;
-  WorkerPool pool_{1, 0};
+  std::unique_ptr<WorkerPool> pool_ = WorkerPool::create(1, 0).take();
 
  public:
   DeviceStores stores;

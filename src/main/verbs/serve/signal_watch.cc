@@ -9,16 +9,19 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/descriptor.h"
+#include "base/start_thread.h"
 
 namespace quire {
 
 Result<SignalWatch> SignalWatch::create(Interrupt& interrupt, std::function<void()> on_signal) {
-  const int descriptor = eventfd(0, EFD_CLOEXEC);
-  if (descriptor < 0) return Error(ErrorCode::Io, std::string("eventfd: ") + std::strerror(errno));
-  std::thread thread([&interrupt, descriptor, on_signal = std::move(on_signal)] {
-    while (interrupt.wait_for_input(descriptor) == Interrupt::Woken::Interrupted) on_signal();
-  });
-  return SignalWatch(descriptor, std::move(thread));
+  Descriptor end(eventfd(0, EFD_CLOEXEC));
+  if (end.get() < 0) return Error(ErrorCode::Io, std::string("eventfd: ") + std::strerror(errno));
+  std::thread thread = TRY(start_thread(
+      "signals", [&interrupt, descriptor = end.get(), on_signal = std::move(on_signal)] {
+        while (interrupt.wait_for_input(descriptor) == Interrupt::Woken::Interrupted) on_signal();
+      }));
+  return SignalWatch(end.release(), std::move(thread));
 }
 
 SignalWatch::SignalWatch(int descriptor, std::thread thread)

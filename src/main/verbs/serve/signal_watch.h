@@ -13,7 +13,8 @@ namespace quire {
 
 class SignalWatch {
  public:
-  // Io when the kernel refuses. The interrupt outlives the watch.
+  // Io when the kernel refuses, Unavailable if the system has no thread left. The interrupt
+  // outlives the watch.
   static Result<SignalWatch> create(Interrupt& interrupt, std::function<void()> on_signal);
   SignalWatch(SignalWatch&& other) noexcept;
   SignalWatch& operator=(SignalWatch&&) = delete;
