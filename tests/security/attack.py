@@ -82,6 +82,11 @@ class Server:
             if line.startswith("VmRSS"):
                 return int(line.split()[1]) / 1024
 
+    def processor_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def descriptor_count(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
@@ -198,10 +203,20 @@ class WebSocket:
                 end = 4 + int.from_bytes(data[:4], "little")
                 return json.loads(data[4:end]), data[end:]
 
-    def run(self, program, *arguments):
-        """The messages of a launch, until it has ended."""
+    def launch(self, program, *arguments):
         self.last_id += 1
         self.send({"verb": "launch", "id": self.last_id, "program": program, "arguments": list(arguments)})
+
+    def end(self):
+        """The end of the next instance that ends."""
+        while (head := self.receive()[0]).get("event") != "ended":
+            if head.get("reply") == "error":
+                raise RuntimeError(head)
+        return head
+
+    def run(self, program, *arguments):
+        """The messages of a launch, until it has ended."""
+        self.launch(program, *arguments)
         messages = []
         while True:
             head, data = self.receive()

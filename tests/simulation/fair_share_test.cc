@@ -92,6 +92,7 @@ std::array<std::uint64_t, kTenantCount> tokens_of(const Shares& shares, std::uin
                                       .control = *controller,
                                       .answers = answers,
                                       .clock = clock,
+                                      .cpu_clock = clock,
                                       .wall_clock = wall_clock,
                                       .random = random,
                                       .wakeup = wakeup});

@@ -65,6 +65,7 @@ World::World(const WorldOptions& options)
                 .control = control_,
                 .answers = answers_,
                 .clock = clock_,
+                .cpu_clock = clock_,
                 .wall_clock = wall_clock_,
                 .random = random_,
                 .wakeup = wakeup_,

@@ -112,6 +112,28 @@ TEST_F(FakeGuests, AReasonIsKnownAlthoughTheLogHasNoRoomForIt) {
   EXPECT_EQ(engine.client.ends[0].message, "there is no such file");
 }
 
+// Other processes have the machine, or it stands still, while a program runs.
+TEST(FakeGuestsOfABusyMachine, AProgramIsChargedProcessorTimeAlone) {
+  ManualClock clock;
+  ManualClock cpu_clock;
+  sandbox::FakeRuntime runtime{hostcalls::host_functions(), 16};
+  TestEngine engine{runtime, clock, cpu_clock};
+  runtime.add_program("program", [&] {
+    return std::make_unique<ScriptedGuest>([&](FakeHost&, int turn, std::int64_t&) -> FakeAction {
+      clock.advance_ns(11 * kSecond);
+      cpu_clock.advance_ns(kMillisecond);
+      return {turn < 2 ? Kind::Yield : Kind::Finish, 0, ""};
+    });
+  });
+  const std::string name = "program";
+  engine.launch(engine.manager.load_program(std::as_bytes(std::span(name))).value());
+  engine.settle();
+  ASSERT_EQ(engine.client.ends.size(), 1u);
+  EXPECT_EQ(engine.client.ends[0].kind, EndKind::Finished) << engine.client.ends[0].message;
+  EXPECT_EQ(engine.client.ends[0].cpu_ns, 3 * kMillisecond);
+  EXPECT_EQ(engine.client.ends[0].duration_ns, 33 * kSecond);
+}
+
 TEST_F(FakeGuests, LoopSleepsNoLongerThanUntilABatchIsDue) {
   const ProgramId sleeper = program("sleeper", [](FakeHost& host, int turn) -> FakeAction {
     if (turn > 0) return {};
@@ -528,6 +550,7 @@ TEST_F(FakeGuests, WalkPassesLifecycleSandboxAndHostCallsInOrder) {
                            .control = control,
                            .answers = answers,
                            .clock = clock,
+                           .cpu_clock = clock,
                            .wall_clock = engine.wall_clock,
                            .random = engine.random,
                            .wakeup = engine.wakeup,

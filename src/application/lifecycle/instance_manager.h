@@ -52,6 +52,7 @@ struct ManagerParts {
   control::ControlPort& control;
   AnswerInbox& answers;
   const Clock& clock;
+  const Clock& cpu_clock;  // Processor time of the engine thread, which programs are charged.
   const WallClock& wall_clock;
   RandomSource& random;
   Wakeup& wakeup;                   // Notified when a compilation is done.

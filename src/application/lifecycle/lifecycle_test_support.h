@@ -64,12 +64,16 @@ class RecordingClient final : public Listener {
 // An engine whose clock is `clock` and whose control layer is a RecordingControl.
 struct TestEngine {
   TestEngine(sandbox::WasmRuntime& runtime, const Clock& clock, const AdmissionLimits& limits = {})
+      : TestEngine(runtime, clock, clock, limits) {}
+  TestEngine(sandbox::WasmRuntime& runtime, const Clock& clock, const Clock& cpu_clock,
+             const AdmissionLimits& limits = {})
       : control(&answers),
         http(clock),
         manager({.runtime = runtime,
                  .control = control,
                  .answers = answers,
                  .clock = clock,
+                 .cpu_clock = cpu_clock,
                  .wall_clock = wall_clock,
                  .random = random,
                  .wakeup = wakeup,

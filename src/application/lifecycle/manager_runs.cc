@@ -120,15 +120,16 @@ void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t 
   children.make_room(record);
   if (record.state->futures.waiting()) record.instance->finish_wait(record.state->end_wait());
   report(parts.walk, WalkStop::Sandbox);
-  const std::uint64_t start_ns = parts.clock.now_ns();
+  const std::uint64_t start_ns = parts.cpu_clock.now_ns();
   const sandbox::RunState state = record.instance->resume(slice_ticks);
-  const std::uint64_t used_ns = parts.clock.now_ns() - start_ns;
+  // The steady clock would charge the program for other processes, and for a machine that stood.
+  const std::uint64_t used_ns = parts.cpu_clock.now_ns() - start_ns;
   record.end.cpu_ns += used_ns;
   record.cpu_ns_since_wait += used_ns;
   record.history.owed_ns += used_ns;
   const hostcalls::Outbox& outbox = record.state->outbox;
   if (record.end.first_message_ns == 0 && outbox.message_count() > 0) {
-    record.end.first_message_ns = since_launch(record, start_ns + used_ns);
+    record.end.first_message_ns = since_launch(record, parts.clock.now_ns());
   }
   if (!outbox.empty()) mark_undelivered(record);
   children.unblock(record);

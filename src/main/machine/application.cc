@@ -50,6 +50,7 @@ struct Application::Parts {
              .control = base.control,
              .answers = base.answers,
              .clock = clock,
+             .cpu_clock = cpu_clock,
              .wall_clock = wall_clock,
              .random = random,
              .wakeup = base.wakeup,
@@ -64,6 +65,7 @@ struct Application::Parts {
         loop(manager, base.control, clock, base.wakeup),
         walk_sink(walk) {}
 
+  ThreadClock cpu_clock;  // Of the engine thread, which is the one that reads it.
   SystemRandom random;
   SystemWallClock wall_clock;
   std::unique_ptr<sandbox::WasmRuntime> runtime;  // Runs guests until they wait.
