@@ -64,6 +64,8 @@ struct EngineOptions {
   // Off where the verb has no snapshots to save or open.
   StoreUse store_use = StoreUse::Off;
   std::string store_folder;  // Empty: that of the user's data.
+  // Of the snapshots of all tenants. None: what the file system has decides.
+  std::optional<std::uint64_t> snapshot_bytes_total_max = {};
   MissUse misses = MissUse::Off;
   TierOptions tiers;
 };

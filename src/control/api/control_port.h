@@ -39,6 +39,15 @@ struct StateStatistics {
   std::uint64_t replayed_token_count = 0;  // Computed again from a state on, ever.
 };
 
+// The store and its disk.
+struct StoreStatistics {
+  std::uint64_t refused_count = 0;  // Requests for a store that is not there, ever.
+  std::uint64_t snapshot_bytes = 0;
+  std::uint64_t snapshot_bytes_max = 0;  // 0: there is no store.
+  std::uint64_t disk_free_bytes = 0;
+  std::uint64_t disk_reserve_bytes = 0;  // That no snapshot is written into.
+};
+
 // Counts of draws, ever.
 struct DrawCounts {
   std::uint64_t late_mask_count = 0;       // Draws put off because a grammar's mask was late.
@@ -71,8 +80,8 @@ struct ControlStatistics {
   std::uint64_t lost_token_count = 0;  // Tokens that had to be computed again after that.
   DrawCounts draws{};
   StateStatistics states{};
+  StoreStatistics store{};
   ShortageCounts shortage{};
-  std::uint64_t store_refused_count = 0;  // Requests for a store that is not there, ever.
 };
 
 // Times and sizes of what the device did; see base/histogram.h.
@@ -129,6 +138,8 @@ class ControlPort {
 
   // Sets the options of a tenant that is there or to come; they hold from the next batch on.
   virtual void set_tenant(TenantId tenant, const TenantOptions& options) = 0;
+  // Whether more than one tenant is known, also of those that did nothing yet.
+  virtual void set_several_tenants(bool are_several) { (void)are_several; }
 
   virtual void start_instance(InstanceId instance, TenantId tenant,
                               const InstanceLimits& limits) = 0;

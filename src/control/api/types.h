@@ -95,6 +95,9 @@ struct TenantOptions {
   // The most pages that all its instances may hold at once, of all models; a page counts for each
   // that holds it.
   std::uint32_t page_count_max = kNoPageCountMax;
+  // The bytes of snapshots in the store that it may have, if other tenants leave them. None: its
+  // share is half of what they leave.
+  std::optional<std::uint64_t> snapshot_bytes_max = {};
 };
 
 }  // namespace quire::control

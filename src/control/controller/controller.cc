@@ -165,12 +165,19 @@ void Controller::set_tenant(TenantId tenant, const TenantOptions& options) {
   Tenant& named = tenants_[static_cast<std::uint32_t>(tenant)];
   named.pages.options = options;
   named.is_named = true;
+  if (options_.snapshots != nullptr && options.snapshot_bytes_max) {
+    options_.snapshots->set_share(tenant_name(tenant), *options.snapshot_bytes_max);
+  }
   for (const auto& replica : replicas_) {
     replica->shares.set_weight(tenant, options.weight);
     ModelResources& resources = replica->resources;
     resources.cache.set_weight(tenant, options.weight);
     if (resources.states) resources.states->set_weight(tenant, options.weight);
   }
+}
+
+void Controller::set_several_tenants(bool are_several) {
+  if (options_.snapshots != nullptr) options_.snapshots->set_several(are_several);
 }
 
 void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLimits& limits) {
@@ -382,7 +389,14 @@ void add_states(const Replica& replica, StateStatistics& sum) {
 ControlStatistics Controller::statistics() const {
   ControlStatistics sum;
   sum.shortage.lost_instance_count = lost_instance_count_;
-  sum.store_refused_count = store_jobs_.refused_count();
+  sum.store.refused_count = store_jobs_.refused_count();
+  if (options_.snapshots != nullptr) {
+    const store::SnapshotFigures disk = options_.snapshots->figures();
+    sum.store.snapshot_bytes = disk.bytes;
+    sum.store.snapshot_bytes_max = disk.bytes_max;
+    sum.store.disk_free_bytes = disk.free_bytes;
+    sum.store.disk_reserve_bytes = disk.reserve_bytes;
+  }
   for (const auto& replica : replicas_) {
     const ReplicaCounts& counts = replica->counts;
     const PageCache& cache = replica->resources.cache;
@@ -405,7 +419,7 @@ ControlStatistics Controller::statistics() const {
     sum.page_count += cache.page_count();
     sum.page_count_free += cache.pool().free_count() + cache.pool().cold_count();
     sum.page_count_cold += cache.pool().cold_count();
-    sum.store_refused_count += replica->store.refused_count();
+    sum.store.refused_count += replica->store.refused_count();
     sum.page_count_held_max += cache.pool().held_count_max();
     add_states(*replica, sum.states);
   }

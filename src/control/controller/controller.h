@@ -53,6 +53,7 @@ struct ControllerOptions {
   Digest sharing_secret{};      // Keys the sharing domain of each tenant, and the trie.
   Digest nonce{};               // New with each start, so that no opaque name comes again.
   store::Disk* disk = nullptr;  // Null: snapshots are not-supported.
+  store::SnapshotShares* snapshots = nullptr;  // Those of its store. Null: nothing is shared out.
   // Where pages go that the device has no room for: of all models, each of which has an equal part.
   // What is the device's is not asked for here.
   PageTierOptions tiers{};
@@ -70,6 +71,7 @@ class Controller final : public ControlPort, private OperationRunner {
 
   const std::vector<ModelDescription>& models() const override { return descriptions_; }
   void set_tenant(TenantId tenant, const TenantOptions& options) override;
+  void set_several_tenants(bool are_several) override;
   void start_instance(InstanceId instance, TenantId tenant, const InstanceLimits& limits) override;
   void set_limits(InstanceId instance, const InstanceLimits& limits) override;
   void end_instance(InstanceId instance) override;

@@ -28,6 +28,12 @@ struct CallResult {
   bool ok() const { return error_number == 0; }
 };
 
+// The room of a file system.
+struct DiskSpace {
+  std::uint64_t bytes = 0;       // Its size.
+  std::uint64_t free_bytes = 0;  // For this process.
+};
+
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -52,6 +58,7 @@ class FileSystem {
   virtual CallResult create_folder(const std::string& path) = 0;  // EEXIST where there is one.
   virtual CallResult fsync_folder(const std::string& path) = 0;
   virtual CallResult list_folder(const std::string& path, std::vector<std::string>& names) = 0;
+  virtual CallResult disk_space(const std::string& folder, DiskSpace& space) = 0;
 };
 
 }  // namespace quire::store

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -116,6 +117,14 @@ CallResult PosixFileSystem::list_folder(const std::string& path, std::vector<std
   ::closedir(folder);
   std::sort(names.begin(), names.end());
   return {.value = 0, .error_number = error_number};
+}
+
+CallResult PosixFileSystem::disk_space(const std::string& folder, DiskSpace& space) {
+  struct statvfs status{};
+  if (::statvfs(folder.c_str(), &status) != 0) return result_of(-1);
+  space.bytes = std::uint64_t{status.f_frsize} * status.f_blocks;
+  space.free_bytes = std::uint64_t{status.f_frsize} * status.f_bavail;
+  return {};
 }
 
 }  // namespace quire::store

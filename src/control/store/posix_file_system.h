@@ -20,6 +20,7 @@ class PosixFileSystem final : public FileSystem {
   CallResult create_folder(const std::string& path) override;
   CallResult fsync_folder(const std::string& path) override;
   CallResult list_folder(const std::string& path, std::vector<std::string>& names) override;
+  CallResult disk_space(const std::string& folder, DiskSpace& space) override;
 };
 
 }  // namespace quire::store

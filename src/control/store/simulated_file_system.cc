@@ -149,6 +149,9 @@ CallResult SimulatedFileSystem::pwrite(Descriptor descriptor, std::span<const st
   OpenFile& open = opened(descriptor);
   if (!open.is_writable) return {-1, EBADF};
   if (offset + bytes.size() > kFileBytesMax) return {-1, EFBIG};
+  const std::uint64_t visible_bytes = open.file->visible.size();
+  const std::uint64_t end = offset + bytes.size();
+  if (end > visible_bytes && used_bytes() + (end - visible_bytes) > bytes_max) return {-1, ENOSPC};
   bool in_flight = false;
   const SimulatedFault fault = begin(CallKind::Write, open.path, &in_flight);
   if (fault.error_number != 0 && !fault.is_short && !in_flight) return {-1, fault.error_number};
@@ -276,6 +279,19 @@ CallResult SimulatedFileSystem::list_folder(const std::string& path,
   for (const auto& [each, file] : visible_) {
     if (folder_of(each) == path) names.push_back(each.substr(path == "/" ? 1 : path.size() + 1));
   }
+  return {};
+}
+
+std::uint64_t SimulatedFileSystem::used_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [path, file] : visible_) {
+    if (file != nullptr) bytes += file->visible.size();
+  }
+  return bytes;
+}
+
+CallResult SimulatedFileSystem::disk_space(const std::string&, DiskSpace& space) {
+  space = {.bytes = bytes_max, .free_bytes = bytes_max - std::min(bytes_max, used_bytes())};
   return {};
 }
 

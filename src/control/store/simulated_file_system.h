@@ -69,6 +69,8 @@ class SimulatedFileSystem final : public FileSystem {
   bool crashed() const { return crashed_; }
   void crash() { crashed_ = true; }
   std::uint64_t call_count() const { return call_count_; }
+  // The size of the disk. A write that would make files larger in all fails with ENOSPC.
+  std::uint64_t bytes_max = std::uint64_t{1} << 60;
 
   // Starts the machine again: open files and locks are gone. Requires: its users from before the
   // crash use it no more.
@@ -88,6 +90,8 @@ class SimulatedFileSystem final : public FileSystem {
   CallResult create_folder(const std::string& path) override;
   CallResult fsync_folder(const std::string& path) override;
   CallResult list_folder(const std::string& path, std::vector<std::string>& names) override;
+  // No call that can fail or that counts.
+  CallResult disk_space(const std::string& folder, DiskSpace& space) override;
 
  private:
   // A write (its bytes) or a new length of a file, not synced yet.
@@ -116,6 +120,7 @@ class SimulatedFileSystem final : public FileSystem {
   // The fault of this call; crashing comes out as EIO with `in_flight` set.
   SimulatedFault begin(CallKind kind, const std::string& path, bool* in_flight = nullptr);
   OpenFile& opened(Descriptor descriptor);
+  std::uint64_t used_bytes() const;
   void change_entries(EntryChange change);
   static void apply(const Change& change, std::vector<std::byte>& bytes);
   static void survive(File& file, CrashKeep keep, SeededRandom& random);

@@ -32,6 +32,7 @@ Result<std::unique_ptr<SnapshotStore>> SnapshotStore::open(FileSystem& files,
   std::unique_ptr<SnapshotStore> store(
       new SnapshotStore(files, clock, std::move(options), std::move(lock)));
   TRY(store->recover());
+  TRY(store->measure_disk());
   return store;
 }
 
@@ -133,6 +134,7 @@ Result<PageFile*> SnapshotStore::file_of(Space& space) {
 Result<std::uint64_t> SnapshotStore::write_page(Space& space, const StoredPage& page,
                                                 std::span<const std::byte> kv) {
   PageFile* file = TRY(file_of(space));
+  TRY(check_reserve(space));
   const std::uint64_t slot = space.slots.take();
   if (slot == kSlotCountMax) {
     return Error(ErrorCode::Io, "page file " + file->path() + " has no free slot of " +

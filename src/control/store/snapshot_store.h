@@ -37,33 +37,10 @@
 #include "control/store/records.h"
 #include "control/store/sqlite_vfs.h"
 #include "control/store/store_index.h"
+#include "control/store/store_options.h"
 #include "control/store/store_tables.h"
 
 namespace quire::store {
-
-struct StoreOptions {
-  std::string folder;
-  std::uint64_t tenant_bytes_max = std::uint64_t{64}
-                                   << 30;   // Of snapshots, unless a save says more.
-  std::uint32_t cached_slot_count_max = 0;  // Over all page files.
-  std::uint32_t ticket_count_max = 1024;
-  // The limits of a tenant's values. A key and its value count their bytes and kValueRowBytes.
-  std::uint64_t tenant_value_bytes_max = std::uint64_t{64} << 20;
-  std::uint64_t tenant_value_count_max = 65'536;
-};
-
-struct SaveOptions {
-  bool overwrite = false;
-  std::optional<std::uint64_t> tenant_bytes_max = std::nullopt;
-  TicketId ticket = kNoTicket;  // Of begin_save(); ends with success.
-};
-
-struct StoreCounts {
-  std::uint64_t stored_page_count = 0;  // In slots.
-  std::uint64_t cached_page_count = 0;
-  std::uint64_t pending_page_count = 0;
-  std::uint64_t ticket_count = 0;
-};
 
 class SnapshotStore final {
  public:
@@ -176,7 +153,24 @@ class SnapshotStore final {
   std::uint64_t now() const { return clock_.now_unix_ms(); }
   std::string path_of(const Digest& space) const;
 
+  // snapshot_store_room.cc
+  std::uint64_t stored_bytes() const;
+  Result<void> measure_disk();
+  void note_figures();
+  // QuotaExceeded: so many more bytes would leave less than that free.
+  Result<void> check_disk(std::uint64_t bytes, std::uint64_t kept_bytes);
+  // QuotaExceeded: another page in the space would go into the reserve.
+  Result<void> check_reserve(const Space& space);
+  // Collects if the disk has no room for so much beyond the reserve.
+  Result<void> collect_for(std::uint64_t bytes);
+  // The bytes of snapshots that the tenant may have now.
+  Result<std::uint64_t> snapshot_share(const std::string& tenant);
+
   // snapshot_store_plan.cc
+  // The whole chain and its tail, within the quota.
+  Result<std::vector<PlannedPage>> plan_save(const SnapshotRecord& record, const GivenPages& given,
+                                             const Ticket* ticket, std::int64_t replaced,
+                                             const SaveOptions& options, SnapshotInfo& info);
   void find_source(const Space& space, const GivenPages& given, const Ticket* ticket,
                    PlannedPage& page) const;
   Result<std::vector<PlannedPage>> plan_chain(Space& space, const SnapshotRecord& record,
@@ -185,7 +179,7 @@ class SnapshotStore final {
                          std::vector<PlannedPage>& plan);
   Result<void> check_quota(const SnapshotRecord& record, const Space& space,
                            const std::vector<PlannedPage>& plan, std::int64_t replaced,
-                           std::uint64_t bytes_max, SnapshotInfo& info);
+                           const SaveOptions& options, SnapshotInfo& info);
   static std::uint64_t planned_bytes(const Space& space, const PlannedPage& page);
 
   // snapshot_store_save.cc
@@ -222,6 +216,7 @@ class SnapshotStore final {
   Result<void> check_values(std::vector<Damage>& damages);
 
   // snapshot_store_collect.cc
+  Result<void> collect(GcReport& report);
   Result<std::uint64_t> forget_expired();
   void drop_all_cached(GcReport& report);
   Result<std::set<std::int64_t>> reachable_pages(const std::map<std::int64_t, PageRow>& pages);
@@ -245,6 +240,9 @@ class SnapshotStore final {
   std::map<PageKey, std::uint32_t> pins_;          // How many tickets keep a page.
   std::map<std::string, ValueUsage> value_usage_;  // By tenant, as the index has it.
   std::uint64_t next_ticket_ = 1;
+  std::uint64_t snapshot_bytes_max_ = 0;  // Of all tenants.
+  std::uint64_t reserve_bytes_ = 0;
+  bool has_garbage_ = true;  // There may be pages that no snapshot reaches.
 };
 
 }  // namespace quire::store

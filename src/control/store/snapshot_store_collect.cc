@@ -22,6 +22,7 @@ Result<std::uint64_t> SnapshotStore::forget_expired() {
     return std::move(removed).take_error();
   }
   for (const std::int64_t id : expired) claims_.erase(id);
+  has_garbage_ = true;
   return std::uint64_t{expired.size()};
 }
 
@@ -61,7 +62,11 @@ Result<GcReport> SnapshotStore::gc() {
   GcReport report;
   report.snapshot_count_expired = TRY(forget_expired());
   drop_all_cached(report);
+  TRY(collect(report));
+  return report;
+}
 
+Result<void> SnapshotStore::collect(GcReport& report) {
   std::map<std::int64_t, PageRow> pages;
   TRY(index_->each_page([&pages](const PageRow& row) -> Result<void> {
     pages[row.id] = row;
@@ -112,7 +117,9 @@ Result<GcReport> SnapshotStore::gc() {
   }
   for (Space* space : empty_spaces) space->id = kNoRow;
   TRY(give_space_back(report));
-  return report;
+  has_garbage_ = false;
+  note_figures();
+  return {};
 }
 
 // Free slots are blanked, so that a deleted page cannot be found by its header; the end of a file

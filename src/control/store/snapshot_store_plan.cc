@@ -129,7 +129,7 @@ std::uint64_t SnapshotStore::planned_bytes(const Space& space, const PlannedPage
 
 Result<void> SnapshotStore::check_quota(const SnapshotRecord& record, const Space& space,
                                         const std::vector<PlannedPage>& plan, std::int64_t replaced,
-                                        std::uint64_t bytes_max, SnapshotInfo& info) {
+                                        const SaveOptions& options, SnapshotInfo& info) {
   const std::unordered_set<std::int64_t> held =
       TRY(index_->pages_of_tenant(record.tenant, replaced));
   const std::uint64_t used = TRY(bytes_used(record.tenant, replaced));
@@ -146,11 +146,35 @@ Result<void> SnapshotStore::check_quota(const SnapshotRecord& record, const Spac
       more += bytes - page.row->bytes;  // A link that becomes a page.
     }
   }
-  if (used + more <= bytes_max) return {};
+  // The index has the rows of snapshots and of values, so those of snapshots stop at half.
+  TRY(check_disk(row_bytes, reserve_bytes_ / 2));
+  const std::uint64_t own_max = options.tenant_bytes_max.value_or(options_.tenant_bytes_max);
+  const std::uint64_t share = TRY(snapshot_share(record.tenant));
+  const std::uint64_t bytes_max = std::min(own_max, share);
+  if (used <= bytes_max && more <= bytes_max - used) return {};
+  const std::string limit = own_max <= share ? "snapshot_bytes_max" : "snapshot_bytes_total_max";
   return Error(ErrorCode::QuotaExceeded,
-               "snapshot_bytes_max: \"" + printable(record.name) + "\" takes " +
-                   std::to_string(more) + " more bytes; " + std::to_string(used) + " of " +
-                   std::to_string(bytes_max) + " are used by the tenant's other snapshots");
+               limit + ": \"" + printable(record.name) + "\" takes " + std::to_string(more) +
+                   " more bytes; " + std::to_string(used) + " of " + std::to_string(bytes_max) +
+                   " are used by the tenant's other snapshots");
+}
+
+// Pages that no snapshot reaches count for those who want room, so they are collected before a save
+// is refused. What the plan relied on may go with them, so it is made anew.
+Result<std::vector<SnapshotStore::PlannedPage>> SnapshotStore::plan_save(
+    const SnapshotRecord& record, const GivenPages& given, const Ticket* ticket,
+    std::int64_t replaced, const SaveOptions& options, SnapshotInfo& info) {
+  for (;;) {
+    Space& space = *TRY(space_for(record.space));
+    std::vector<PlannedPage> plan = TRY(plan_chain(space, record, given, ticket));
+    TRY(plan_tail(space, record, plan));
+    Result<void> fits = check_quota(record, space, plan, replaced, options, info);
+    info.page_count = static_cast<std::uint32_t>(plan.size());
+    if (fits.ok()) return plan;
+    if (!has_garbage_) return std::move(fits).take_error();
+    GcReport report;
+    TRY(collect(report));
+  }
 }
 
 }  // namespace quire::store

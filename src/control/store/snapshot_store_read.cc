@@ -132,6 +132,7 @@ Result<void> SnapshotStore::delete_claimed(TicketId ticket) {
       TRY(index_->find_snapshot(claim->second.tenant, claim->second.name));
   const bool is_it =
       row.has_value() && row->id == claim->first && row->checksum == claim->second.checksum;
+  has_garbage_ |= is_it;
   return is_it ? index_->delete_snapshot(row->id) : Result<void>();
 }
 
@@ -197,6 +198,7 @@ Result<std::optional<PageRow>> SnapshotStore::find_row(const Digest& space, cons
 Result<void> SnapshotStore::remove(const std::string& tenant, const std::string& name) {
   const SnapshotRow row = TRY(live_snapshot(tenant, name));
   TRY(index_->delete_snapshot(row.id));
+  has_garbage_ = true;
   claims_.erase(row.id);
   return {};
 }

@@ -54,6 +54,7 @@ Result<BegunSave> SnapshotStore::begin_save(const PageSpace& page_space,
 
 Result<void> SnapshotStore::add_pages(TicketId id, std::span<const PageRecord> pages) {
   TRY(ready());
+  if (!pages.empty()) TRY(collect_for(pages.size() * slot_bytes_of(pages.front().kv.size())));
   const auto found = tickets_.find(id);
   if (found == tickets_.end()) {
     return Error(ErrorCode::NotFound, "this ticket for saving has ended");
@@ -125,6 +126,7 @@ Result<void> SnapshotStore::commit_save(Space& space, const SnapshotRecord& reco
     parent = TRY(index_->insert_page(row));
   }
   if (replaced != kNoRow) TRY(index_->delete_snapshot(replaced));
+  has_garbage_ |= replaced != kNoRow;
   SnapshotRow row{.id = kNoRow,
                   .tenant = record.tenant,
                   .info = info,
@@ -177,22 +179,19 @@ Result<SnapshotInfo> SnapshotStore::save(SnapshotRecord record, std::span<const 
   }
   const std::int64_t replaced = old.has_value() ? old->id : kNoRow;
 
-  Space& space = *TRY(space_for(record.space));
+  TRY(collect_for(pages.size() * slot_bytes_of(record.space)));
   GivenPages given;
   for (const PageRecord& page : pages) {
     TRY(check_page(committed(page), record.space));
     given[page.name] = &page;
   }
   record.created_unix_ms = now();
-  std::vector<PlannedPage> plan = TRY(plan_chain(space, record, given, ticket));
-  TRY(plan_tail(space, record, plan));
   SnapshotInfo info{.name = record.name,
                     .created_unix_ms = record.created_unix_ms,
                     .expires_unix_ms = record.expires_unix_ms,
-                    .page_count = static_cast<std::uint32_t>(plan.size()),
                     .token_count = record.token_count};
-  TRY(check_quota(record, space, plan, replaced,
-                  options.tenant_bytes_max.value_or(options_.tenant_bytes_max), info));
+  std::vector<PlannedPage> plan = TRY(plan_save(record, given, ticket, replaced, options, info));
+  Space& space = *TRY(space_for(record.space));
 
   Result<void> saved = write_planned(space, plan);
   if (saved.ok()) {
@@ -201,6 +200,7 @@ Result<SnapshotInfo> SnapshotStore::save(SnapshotRecord record, std::span<const 
     if (saved.ok()) {
       settle_save(space, plan, options.ticket);
       claims_.erase(replaced);
+      note_figures();
       return info;
     }
     index_->roll_back();

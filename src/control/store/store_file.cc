@@ -159,6 +159,12 @@ Result<std::vector<std::string>> list_folder(FileSystem& files, const std::strin
   return names;
 }
 
+Result<DiskSpace> disk_space(FileSystem& files, const std::string& folder) {
+  DiskSpace space;
+  TRY(outcome(files.disk_space(folder, space), "measure the disk of", folder));
+  return space;
+}
+
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";

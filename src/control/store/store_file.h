@@ -51,6 +51,7 @@ Result<void> remove_file(FileSystem& files, const std::string& path);
 Result<void> create_folder(FileSystem& files, const std::string& path);  // There is fine too.
 Result<void> sync_folder(FileSystem& files, const std::string& path);
 Result<std::vector<std::string>> list_folder(FileSystem& files, const std::string& path);
+Result<DiskSpace> disk_space(FileSystem& files, const std::string& folder);
 
 // The folder that holds `path`: "." where it has no slash.
 std::string folder_of(const std::string& path);

@@ -76,9 +76,11 @@ constexpr std::uint32_t kMissCountMax = 65'536;
 constexpr std::size_t kModelCountMax = 16;
 
 Result<SnapshotFolder> open_snapshots(const cli::EngineOptions& options, store::FileSystem& files,
-                                      const WallClock& clock) {
+                                      const WallClock& clock, store::SnapshotShares& shares) {
   const std::string folder = TRY(store_folder(options.store_folder));
-  return open_snapshot_folder(files, clock, folder);
+  return open_snapshot_folder(
+      files, clock, folder,
+      {.bytes_total_max = options.snapshot_bytes_total_max, .shares = &shares});
 }
 
 // `page_bytes`: of the model whose pages are the largest.
@@ -250,6 +252,7 @@ struct Machine::Parts {
   control::CompletionInbox completions{wakeup};  // What devices and helpers give to it.
   const SystemWallClock wall_clock;
   store::PosixFileSystem files;
+  store::SnapshotShares snapshot_shares;
   std::unique_ptr<store::DiskThread> disk;  // Snapshots; null: none are kept.
   std::optional<Error> store_error;
   std::vector<LoadedModel> models;
@@ -283,13 +286,15 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   random.fill(std::as_writable_bytes(std::span(control.nonce)));
   random.fill(std::as_writable_bytes(std::span(control.sharing_secret)));
   if (options.store_use != cli::StoreUse::Off) {
-    Result<SnapshotFolder> opened = open_snapshots(options, parts->files, parts->wall_clock);
+    Result<SnapshotFolder> opened =
+        open_snapshots(options, parts->files, parts->wall_clock, parts->snapshot_shares);
     if (opened.ok()) {
       SnapshotFolder folder = std::move(opened).take();
       control.sharing_secret = folder.sharing_secret;
       parts->disk = TRY(store::DiskThread::start(parts->files, std::move(folder.store),
                                                  parts->completions, clock, tell_store_failure));
       control.disk = parts->disk.get();
+      control.snapshots = &parts->snapshot_shares;
     } else if (options.store_use == cli::StoreUse::Required) {
       return std::move(opened).take_error();
     } else {

@@ -39,7 +39,8 @@ Result<std::string> store_folder(const std::string& given) {
 }
 
 Result<std::unique_ptr<SnapshotStore>> open_store(store::FileSystem& files, const WallClock& clock,
-                                                  const std::string& folder, StoreNeed need) {
+                                                  const std::string& folder, StoreNeed need,
+                                                  const SnapshotRoom& room) {
   std::error_code failed;
   if (need == StoreNeed::Existing &&
       !std::filesystem::exists(store::StoreIndex::path_in(folder), failed)) {
@@ -51,14 +52,18 @@ Result<std::unique_ptr<SnapshotStore>> open_store(store::FileSystem& files, cons
                      ": `quire run` makes one, and so does `quire kv import`; --store names "
                      "another folder");
   }
-  Result<std::unique_ptr<SnapshotStore>> opened = SnapshotStore::open(
-      files, clock, {.folder = folder, .cached_slot_count_max = kCachedPageCountMax});
+  Result<std::unique_ptr<SnapshotStore>> opened =
+      SnapshotStore::open(files, clock,
+                          {.folder = folder,
+                           .snapshot_bytes_total_max = room.bytes_total_max,
+                           .shares = room.shares,
+                           .cached_slot_count_max = kCachedPageCountMax});
   if (opened.ok()) return opened;
   return with_advice(std::move(opened).take_error());
 }
 
 Result<SnapshotFolder> open_snapshot_folder(store::FileSystem& files, const WallClock& clock,
-                                            const std::string& folder) {
+                                            const std::string& folder, const SnapshotRoom& room) {
   std::error_code failed;
   const std::filesystem::path parent = std::filesystem::path(folder).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, failed);
@@ -67,7 +72,7 @@ Result<SnapshotFolder> open_snapshot_folder(store::FileSystem& files, const Wall
                                     failed.message() + "; --store names another folder");
   }
   SnapshotFolder opened;
-  opened.store = TRY(open_store(files, clock, folder, StoreNeed::MakeIfAbsent));
+  opened.store = TRY(open_store(files, clock, folder, StoreNeed::MakeIfAbsent, room));
   SystemRandom random;
   const bool has_pages = opened.store->counts().stored_page_count > 0;
   opened.sharing_secret = TRY(load_sharing_secret(

@@ -5,6 +5,7 @@
 // Errors   those of SnapshotStore::open and load_sharing_secret, each with what to do next.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -27,15 +28,21 @@ enum class StoreNeed : std::uint8_t {
 inline constexpr std::uint32_t kCachedPageCountMax = 1u << 24;
 
 // For verbs that need no names: the secret is not looked at.
+struct SnapshotRoom {
+  std::optional<std::uint64_t> bytes_total_max = {};  // As store::StoreOptions has it.
+  store::SnapshotShares* shares = nullptr;
+};
 Result<std::unique_ptr<store::SnapshotStore>> open_store(store::FileSystem& files,
                                                          const WallClock& clock,
-                                                         const std::string& folder, StoreNeed need);
+                                                         const std::string& folder, StoreNeed need,
+                                                         const SnapshotRoom& room = {});
 
 struct SnapshotFolder {
   std::unique_ptr<store::SnapshotStore> store;
   Digest sharing_secret{};
 };
 Result<SnapshotFolder> open_snapshot_folder(store::FileSystem& files, const WallClock& clock,
-                                            const std::string& folder);
+                                            const std::string& folder,
+                                            const SnapshotRoom& room = {});
 
 }  // namespace quire

@@ -24,7 +24,7 @@ void tell_store_error(const Machine& machine) {
 
 void StoreNotice::look() {
   if (is_told_ || !machine_.store_error()) return;
-  if (machine_.control().statistics().store_refused_count == 0) return;
+  if (machine_.control().statistics().store.refused_count == 0) return;
   is_told_ = true;
   tell_store_error(machine_);
 }
