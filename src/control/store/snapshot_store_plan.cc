@@ -161,7 +161,7 @@ Result<void> SnapshotStore::check_quota(const SnapshotRecord& record, const Spac
 
 // Pages that no snapshot reaches count for those who want room, so they are collected before a save
 // is refused. What the plan relied on may go with them, so it is made anew.
-Result<std::vector<SnapshotStore::PlannedPage>> SnapshotStore::plan_save(
+Result<std::vector<PlannedPage>> SnapshotStore::plan_save(
     const SnapshotRecord& record, const GivenPages& given, const Ticket* ticket,
     std::int64_t replaced, const SaveOptions& options, SnapshotInfo& info) {
   for (;;) {

@@ -75,7 +75,7 @@ Result<void> SnapshotStore::collect_for(std::uint64_t bytes) {
 }
 
 Result<std::uint64_t> SnapshotStore::snapshot_share(const std::string& tenant) {
-  const std::uint64_t own = TRY(index_->bytes_of_tenant(tenant, kNoRow));
+  const std::uint64_t own = TRY(bytes_used(tenant, kNoRow));
   const std::uint64_t all = stored_bytes();
   const std::uint64_t others = all - std::min(all, own);
   if (options_.shares != nullptr) {

@@ -76,7 +76,8 @@ Result<std::uint32_t> SnapshotStore::keep_states(TicketId id, const PageSpace& p
     return Error(ErrorCode::NotFound, "this ticket for states has ended, or is of pages");
   }
   std::vector<PlannedState> plan = TRY(plan_states(found->second, *states, pages));
-  const std::uint64_t bytes_max = tenant_bytes_max.value_or(options_.tenant_bytes_max);
+  const std::uint64_t bytes_max =
+      std::min(tenant_bytes_max.value_or(options_.tenant_bytes_max), TRY(snapshot_share(tenant)));
   const std::uint64_t used = std::min(TRY(bytes_used(tenant, kNoRow)), bytes_max);
   const std::uint64_t room = (bytes_max - used) / slot_bytes_of(states->space);
   if (plan.size() > room) {
@@ -102,6 +103,7 @@ Result<std::uint32_t> SnapshotStore::keep_states(TicketId id, const PageSpace& p
     states->damaged.erase(planned.name);
   }
   release(id);
+  note_figures();
   return static_cast<std::uint32_t>(plan.size());
 }
 
