@@ -49,6 +49,13 @@ inline constexpr ServerLimitRow kServerLimits[] = {
 #undef QUIRE_SERVER_LIMIT
 };
 
+// A limit that the operator set by `--limit`.
+struct ServerLimitValue {
+  ServerLimit limit{};
+  std::uint64_t value = 0;
+  bool operator==(const ServerLimitValue&) const = default;
+};
+
 constexpr const ServerLimitRow& row_of(ServerLimit limit) {
   return kServerLimits[static_cast<std::size_t>(limit)];
 }

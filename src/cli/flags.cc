@@ -232,6 +232,12 @@ std::vector<Flag> EngineFlags::store_rows() {
   };
 }
 
+constexpr const char* kServerLimitsHelp =
+    ". Limits of the whole server are program_memory_bytes_max, the memory of all programs (half "
+    "of "
+    "what weights and pools leave without it), and snapshot_bytes_total_max, the snapshots of all "
+    "tenants (80 % of what their disk has free). Values are ";
+
 Result<EngineOptions> EngineFlags::finish() const {
   EngineOptions finished = options;
   finished.eviction = eviction.policy;
@@ -250,10 +256,12 @@ Result<EngineOptions> EngineFlags::finish() const {
   return finished;
 }
 
-std::vector<Flag> InstanceFlags::limits(double cpu_seconds_max, const char* pages) {
+std::vector<Flag> InstanceFlags::limits(double cpu_seconds_max, const char* pages, bool of_server) {
   options.cpu_seconds_max = cpu_seconds_max;
-  const auto read_limits = [this](const Words& words) -> Result<void> {
-    options.limits = TRY(parse_limits(words));
+  const auto read_limits = [this, of_server](const Words& words) -> Result<void> {
+    std::vector<std::string> of_instance = words;
+    if (of_server) options.server_limits = TRY(take_server_limits(of_instance));
+    options.limits = TRY(parse_limits(of_instance));
     return {};
   };
   return {
@@ -267,10 +275,10 @@ std::vector<Flag> InstanceFlags::limits(double cpu_seconds_max, const char* page
            pages,
        whole_within(1, 1 << 26)},
       Flag{"--limit", "NAME=VALUE", Reader{.read = read_limits, .may_repeat = true},
-           "A limit of an instance by its name, over what the options above say; sizes as in "
-           "512MiB, times as in 500ms or 3600s. May be given again. docs/reference/limits.md has "
-           "the names, "
-           "and so has the error of an unknown one"}
+           std::string("A limit of an instance by its name, over what the options above say") +
+               (of_server ? kServerLimitsHelp : "; ") +
+               "sizes as in 512MiB, times as in 500ms or 3600s. May be given again. "
+               "docs/reference/limits.md has the names, and so has the error of an unknown one"}
           .here(),
   };
 }

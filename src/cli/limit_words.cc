@@ -82,6 +82,36 @@ Result<InstanceLimitValue> parse_limit_value(std::size_t index, std::string_view
                                                std::to_string(limit.most) + unit);
 }
 
+Result<std::vector<ServerLimitValue>> take_server_limits(std::vector<std::string>& words) {
+  std::vector<ServerLimitValue> limits;
+  std::vector<std::string> others;
+  for (std::string& word : words) {
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    const auto* const row = std::ranges::find_if(kServerLimits, [&](const ServerLimitRow& each) {
+      return each.name == name && std::string_view(each.option) == "--limit";
+    });
+    if (row == std::end(kServerLimits) || name.size() == word.size()) {
+      others.push_back(std::move(word));
+      continue;
+    }
+    const auto limit = static_cast<ServerLimit>(row - std::begin(kServerLimits));
+    const std::optional<std::uint64_t> value = parse_value(row->unit, word.substr(name.size() + 1));
+    if (!value || *value == 0 || *value > kLimitMost) {
+      return Error(ErrorCode::InvalidArgument, "--limit: " + in_quotes(word) + " is no " +
+                                                   kind_of(row->unit) + " from 1 to " +
+                                                   std::to_string(kLimitMost));
+    }
+    for (const ServerLimitValue& other : limits) {
+      if (other.limit != limit) continue;
+      return Error(ErrorCode::InvalidArgument,
+                   "--limit: " + std::string(row->name) + " is given twice");
+    }
+    limits.push_back({limit, *value});
+  }
+  words = std::move(others);
+  return limits;
+}
+
 Result<std::vector<InstanceLimitValue>> parse_limits(const std::vector<std::string>& words) {
   std::vector<InstanceLimitValue> limits;
   for (const std::string& word : words) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/instance_limits.h"
+#include "base/server_limits.h"
 #include "cli/engine_options.h"
 
 namespace quire::cli {
@@ -96,11 +97,19 @@ struct InstanceOptions {
   std::vector<std::string> allow_http;     // Where programs may send HTTP; none: nowhere.
   std::vector<std::string> env = {};       // Variables of quire that programs get.
   std::vector<InstanceLimitValue> limits;  // By name; they win over the members above.
-  LogLevel log_level = LogLevel::Debug;    // The least of its log that `quire run` shows.
+  std::vector<ServerLimitValue> server_limits = {};  // By name, of the whole server.
+  LogLevel log_level = LogLevel::Debug;              // The least of its log that `quire run` shows.
   // True: the user gave the flag, so that the value is not a default.
   bool has_memory = false;
   bool has_cpu_seconds = false;
   bool has_output = false;
+
+  std::optional<std::uint64_t> server_limit(ServerLimit limit) const {
+    for (const ServerLimitValue& each : server_limits) {
+      if (each.limit == limit) return each.value;
+    }
+    return std::nullopt;
+  }
 };
 
 // How `quire run` launches a program.

@@ -22,6 +22,7 @@ struct TenantOptions {
   std::optional<std::uint64_t> http_exchange_count_max = {};
   std::optional<std::uint64_t> upload_bytes_max = {};  // Of its uploads that are not complete,
   std::optional<std::uint64_t> partial_frame_bytes_max = {};  // and of its frames.
+  std::optional<std::uint64_t> snapshot_bytes_max = {};       // Of its snapshots in the store.
   // The adapters that it adds while the server runs: their count, their bytes, the rank of each.
   std::optional<std::uint64_t> adapter_count_max = {};
   std::optional<std::uint64_t> adapter_bytes_max = {};

@@ -246,13 +246,15 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
             "--tenant: \"memory:lots\" has no count of bytes, as in memory:4GiB");
   EXPECT_EQ(error("7=cpu:1,pages:1"),
             "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "uploads:BYTES, frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
-            "allow-http:PATTERN, env:NAME, requests_per_minute:N, launches_per_minute:N, "
+            "uploads:BYTES, frames:BYTES, snapshots:BYTES, adapters:N, adapter_bytes:BYTES, "
+            "adapter_rank:N, allow-http:PATTERN, env:NAME, requests_per_minute:N, "
+            "launches_per_minute:N, "
             "tokens_per_minute:N and the limits of --limit, as in token_count_max:1000000");
   EXPECT_EQ(error("7="),
             "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "uploads:BYTES, frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
-            "allow-http:PATTERN, env:NAME, requests_per_minute:N, launches_per_minute:N, "
+            "uploads:BYTES, frames:BYTES, snapshots:BYTES, adapters:N, adapter_bytes:BYTES, "
+            "adapter_rank:N, allow-http:PATTERN, env:NAME, requests_per_minute:N, "
+            "launches_per_minute:N, "
             "tokens_per_minute:N and the limits of --limit, as in token_count_max:1000000");
 }
 
@@ -324,6 +326,28 @@ TEST(Parse, LimitsAreSetByNameForAllAndForATenant) {
             "--limit: file_count_max is given twice");
   EXPECT_EQ(first_line_of_usage_error({"serve", "--tenant", "7=file_count_max:1,file_count_max:2"}),
             "--tenant: \"file_count_max:2\" is given twice");
+}
+
+TEST(Parse, LimitsOfTheWholeServerAreSetByTheSameFlagOfServeAlone) {
+  const auto of_server = [](const std::string& word) {
+    return first_line_of_usage_error({"serve", "--limit", word});
+  };
+  std::vector<std::string> words = {"program_memory_bytes_max=2GiB", "file_count_max=3",
+                                    "snapshot_bytes_total_max=1MiB"};
+  const auto limits = take_server_limits(words);
+  ASSERT_TRUE(limits.ok());
+  EXPECT_EQ(limits.value(), (std::vector<ServerLimitValue>{
+                                {ServerLimit::ProgramMemoryBytesMax, std::uint64_t{2} << 30},
+                                {ServerLimit::SnapshotBytesTotalMax, std::uint64_t{1} << 20}}));
+  EXPECT_EQ(words, std::vector<std::string>{"file_count_max=3"});
+  EXPECT_EQ(
+      of_server("program_memory_bytes_max=lots"),
+      "--limit: \"program_memory_bytes_max=lots\" is no number of bytes (as in 512MiB) from 1 "
+      "to 9007199254740992");
+  EXPECT_TRUE(of_server("instance_count_max=3").starts_with("--limit: unknown limit"));
+  EXPECT_TRUE(
+      first_line_of_usage_error({"run", "x.wasm", "--limit", "program_memory_bytes_max=2GiB"})
+          .starts_with("--limit: unknown limit"));
 }
 
 TEST(Parse, EveryLimitTakesItsLeastAndItsMostAndNothingBeyond) {

@@ -57,7 +57,8 @@ Verb engine_verb(const Rows& rows, std::string footer,
 struct InstanceFlags {
   InstanceOptions options;
   // `pages`: what an instance may have without --pages-max.
-  std::vector<Flag> limits(double cpu_seconds_max, const char* pages);
+  // `of_server`: --limit also sets limits of the whole server.
+  std::vector<Flag> limits(double cpu_seconds_max, const char* pages, bool of_server = false);
   std::vector<Flag> grants();
   InstanceOptions finish(const Rows& rows) const;
 };
@@ -91,6 +92,8 @@ Result<std::uint64_t> parse_bytes(const std::string& text);
 
 // "token_count_max=1000000", ...: limits of an instance by name.
 Result<std::vector<InstanceLimitValue>> parse_limits(const std::vector<std::string>& words);
+// Takes those words that set a limit of the whole server (server_limits.inc, option "--limit").
+Result<std::vector<ServerLimitValue>> take_server_limits(std::vector<std::string>& words);
 // One of kInstanceLimits, and its value as the user wrote it.
 std::optional<std::size_t> find_limit(std::string_view name);
 Result<InstanceLimitValue> parse_limit_value(std::size_t index, std::string_view text);

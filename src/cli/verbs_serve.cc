@@ -25,7 +25,8 @@ std::optional<std::uint64_t> whole(std::string_view text, std::uint64_t most) {
   return is_number && value <= most ? std::optional(value) : std::nullopt;
 }
 
-// Parses a tenant's share of a limit that all tenants share; the share cannot exceed that limit.
+// Parses a tenant's share of a limit that all tenants share. The share cannot exceed that limit,
+// unless the limit depends on the machine.
 Result<std::uint64_t> share_of(ServerLimit limit, std::string_view value) {
   const ServerLimitRow& row = row_of(limit);
   Result<std::uint64_t> bytes = parse_bytes(std::string(value));
@@ -33,7 +34,7 @@ Result<std::uint64_t> share_of(ServerLimit limit, std::string_view value) {
     return Error(ErrorCode::InvalidArgument,
                  std::string("has no count of bytes, as in ") + row.word + ":32MiB");
   }
-  if (bytes.value() > row.value) {
+  if (row.value > 0 && bytes.value() > row.value) {
     return Error(ErrorCode::InvalidArgument, "is more than the " + readable_bytes(row.value) +
                                                  " of all tenants (" + row.name + ")");
   }
@@ -70,6 +71,7 @@ constexpr TenantBytes kTenantBytes[] = {
     {"uploads", &TenantOptions::upload_bytes_max, ServerLimit::UploadBytesTotalMax},
     {"frames", &TenantOptions::partial_frame_bytes_max, ServerLimit::PartialFrameBytesTotalMax},
     {"adapter_bytes", &TenantOptions::adapter_bytes_max, ServerLimit::AdapterBytesMax},
+    {"snapshots", &TenantOptions::snapshot_bytes_max, ServerLimit::SnapshotBytesTotalMax},
 };
 
 Error wrong_member(std::string_view member, const std::string& how) {
@@ -136,7 +138,8 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
   return wrong_member(
       member,
       "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, uploads:BYTES, "
-      "frames:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, allow-http:PATTERN, "
+      "frames:BYTES, snapshots:BYTES, adapters:N, adapter_bytes:BYTES, adapter_rank:N, "
+      "allow-http:PATTERN, "
       "env:NAME, requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the "
       "limits of --limit, as in token_count_max:1000000");
 }
@@ -303,7 +306,8 @@ std::vector<Flag> sharing_rows(ServeOptions& options) {
        Reader{.read = read, .may_repeat = true},
        "Limits of tenant N. Its share of the device and of the pool of pages: weight:W. For all "
        "its programs together: instances:N, pages:N, memory:BYTES (what they may grow to), http:N "
-       "(exchanges), uploads:BYTES and frames:BYTES (of its clients, not complete yet). Of the "
+       "(exchanges), uploads:BYTES and frames:BYTES (of its clients, not complete yet), "
+       "snapshots:BYTES (in the store). Of the "
        "adapters that its clients add: adapters:N, adapter_bytes:BYTES, adapter_rank:N. In a "
        "minute: requests_per_minute (to endpoints), launches_per_minute, tokens_per_minute. For "
        "each of its programs: each limit of --limit, as token_count_max:1000000. Once or more, "
@@ -398,9 +402,10 @@ Verb add_serve_flags(CLI::App* verb) {
   rows->add(answer_rows(options.endpoint_behavior), Part::Limits);
   rows->add(sharing_rows(options), Part::Limits);
   rows->add(compiling_rows(options), Part::Limits);
-  rows->add(state->instance.limits(
-                3600.0, "a quarter of the pool, or what holds 2,048 tokens where that is more"),
-            Part::Limits);
+  rows->add(
+      state->instance.limits(
+          3600.0, "a quarter of the pool, or what holds 2,048 tokens where that is more", true),
+      Part::Limits);
   rows->add(state->engine.rows(), Part::Engine);
   rows->add(state->engine.store_rows(), Part::Engine);
   rows->name_variables();
@@ -409,6 +414,8 @@ Verb add_serve_flags(CLI::App* verb) {
     served.engine = TRY(state->engine.finish());
     if (state->tells_misses) served.engine.misses = MissUse::Tell;
     served.instance = state->instance.finish(*rows);
+    served.engine.snapshot_bytes_total_max =
+        served.instance.server_limit(ServerLimit::SnapshotBytesTotalMax);
     TRY(check_serve(served));
     return Request(served);
   });

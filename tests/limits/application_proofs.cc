@@ -12,6 +12,7 @@
 #include "application/lifecycle/admission.h"
 #include "application/lifecycle/compile_queue.h"
 #include "application/lifecycle/lifecycle_test_support.h"
+#include "application/lifecycle/program_memory.h"
 #include "application/lifecycle/program_store.h"
 #include "application/net/exchange_slots.h"
 #include "application/net/http_client.h"
@@ -47,6 +48,30 @@ void prove_instances() {
     admission.begin(tenant);
     return true;
   });
+}
+
+// Each launch is of a MiB. A tenant that other tenants left nothing still gets its part, and one of
+// them loses as much.
+void prove_program_memory() {
+  constexpr std::uint64_t kEach = 1 << 20;
+  lifecycle::ProgramMemory memory(kSmall * kEach);
+  memory.set_several(true);
+  std::uint64_t id = 0;
+  const auto take_all = [&](TenantId tenant) {
+    std::uint64_t count = 0;
+    while (memory.has_room(tenant, kEach)) {
+      memory.charge(tenant, control::InstanceId{++id}, kEach);
+      if (const auto lost = memory.loser()) memory.leave(lost->id);
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(take_all(TenantId{1}), kSmall / 2);
+  EXPECT_GE(take_all(TenantId{2}), kSmall / 4);
+  memory.charge(TenantId{1}, control::InstanceId{1}, kSmall * kEach);  // It grows.
+  memory.leave(memory.loser()->id);
+  EXPECT_GE(take_all(TenantId{3}), kSmall / 3);
+  EXPECT_LE(memory.bytes(), memory.bytes_max());
 }
 
 // With all places taken, so that every launch waits.
@@ -384,6 +409,7 @@ void prove_loading_bytes() {
 
 Proofs application_proofs() {
   return {{ServerLimit::InstanceCountMax, prove_instances},
+          {ServerLimit::ProgramMemoryBytesMax, prove_program_memory},
           {ServerLimit::WaitingLaunchCountMax, prove_waiting_launches},
           {ServerLimit::HttpExchangeCountTotalMax, prove_exchanges},
           {ServerLimit::LookupThreadCountMax, prove_lookup_threads},

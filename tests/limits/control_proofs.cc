@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "control/controller/store_jobs.h"
 #include "control/controller/text_jobs.h"
 #include "control/objects/export_table.h"
+#include "control/objects/store_link.h"
 #include "control/page_guest.h"
 #include "control/steps/matcher_jobs.h"
 #include "control/transfers/snapshot_opens.h"
@@ -301,6 +303,21 @@ void prove_adapter_bytes() {
   prove_adapters(kCount, {.bytes_max = kCount * bytes});
 }
 
+void prove_snapshots() {
+  constexpr std::uint64_t kTotal = 64;
+  store::SnapshotShares shares;
+  shares.set_several(true);
+  std::map<TenantId, std::uint64_t> counts;
+  std::uint64_t all = 0;
+  expect_halves(kTotal, [&](TenantId tenant) {
+    std::uint64_t& own = counts[tenant];
+    if (own >= shares.share_of(tenant_name(tenant), kTotal, all - own)) return false;
+    ++own;
+    ++all;
+    return true;
+  });
+}
+
 }  // namespace
 
 Proofs control_proofs() {
@@ -312,6 +329,7 @@ Proofs control_proofs() {
           {ServerLimit::KeptGrammarBytesMax, prove_kept_grammar_bytes},
           {ServerLimit::SnapshotSaveCountMax, prove_snapshot_saves},
           {ServerLimit::SnapshotOpenCountMax, prove_snapshot_opens},
+          {ServerLimit::SnapshotBytesTotalMax, prove_snapshots},
           {ServerLimit::SwappedTailPageCountMax, prove_swapped_tails},
           {ServerLimit::PinnedPageCountMax, prove_pins},
           {ServerLimit::ExportPoolPageCountMax, prove_exports},

@@ -43,13 +43,13 @@ def bearer(key):
 class Server:
     """For as long as the block lasts. `prefix` are words in front of the program's, `variables` those of its environment."""
 
-    def __init__(self, *flags, prefix=(), model=MODEL, page_count=256, variables=None):
+    def __init__(self, *flags, prefix=(), model=MODEL, page_count=256, has_store=False, variables=None):
         self.folder = tempfile.TemporaryDirectory()
         self.err = open(pathlib.Path(self.folder.name) / "err", "w+")
         self.process = subprocess.Popen(
             [*prefix, BUILD / "quire", "serve", "--listen", "127.0.0.1:0", "--json", "--kv-pages", str(page_count), "--model", model,
-             "--no-store", *map(str, flags)], stdout=subprocess.PIPE, stderr=self.err, text=True,
-            env=environment() | (variables or {}))
+             *(["--store", pathlib.Path(self.folder.name) / "store"] if has_store else ["--no-store"]), *map(str, flags)],
+            stdout=subprocess.PIPE, stderr=self.err, text=True, env=environment() | (variables or {}))
         line = self.process.stdout.readline()
         if not line:
             self.stop()
@@ -78,9 +78,11 @@ class Server:
         self.folder.cleanup()
 
     def resident_mib(self):
-        for line in open(f"/proc/{self.process.pid}/status"):
-            if line.startswith("VmRSS"):
-                return int(line.split()[1]) / 1024
+        with open(f"/proc/{self.process.pid}/status") as file:
+            return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
+
+    def folder_bytes(self, name):
+        return sum(each.stat().st_size for each in (pathlib.Path(self.folder.name) / name).iterdir())
 
     def processor_seconds(self):
         with open(f"/proc/{self.process.pid}/stat") as file:

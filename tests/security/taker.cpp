@@ -1,4 +1,5 @@
-// A program that takes of what the whole server shares: the first argument is what, the second how much.
+// A program that takes of what the whole server shares: the first argument is what, the second
+// how much.
 #include <cstring>
 #include <memory>
 #include <string>

@@ -60,6 +60,7 @@ class DrawTable {
   // The guest gives the matcher back. True if it is to be dropped now, false if something uses it.
   bool drop_matcher(GuestHandle matcher);
 
+  bool has_matcher() const { return !matchers_.empty(); }
   bool is_used(const std::vector<control::ObjectId>& matchers, GuestHandle user) const;
 
   void verify() const;

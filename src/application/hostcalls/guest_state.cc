@@ -352,6 +352,12 @@ std::int32_t GuestState::end_wait() {
   return -static_cast<std::int32_t>(ErrorCode::Timeout);
 }
 
+std::uint64_t GuestState::held_bytes() const {
+  return futures.held_bytes() + mailbox.bytes() + session.inbox_bytes() + outbox.message_bytes() +
+         outbox.line_bytes() + outbox.part_bytes() + outbox.response_bytes() + files.inbox_bytes() +
+         served.inbox_bytes() + draws.grammar_bytes() + result.size();
+}
+
 void GuestState::drop_untaken() {
   http.close_all();
   mailbox.leave();  // Gives back what it pulled, which are results.

@@ -101,7 +101,10 @@ class GuestState {
   // something.
   std::optional<service::Said> next_said() const;
   void said_taken();  // The client took it.
-  // It has ended: of what only it could have taken nothing stays, of what it said all.
+  // What the host keeps for it: results, messages, parts of files and bodies, lines of its log, and
+  // compiled grammars. Arguments of commands and matchers are the control layer's.
+  std::uint64_t held_bytes() const;
+  // The guest has ended: of what only it could have taken nothing stays, of what it said all.
   void drop_untaken();
 
   // Sets the limits that are left to the instance after it lent the rest to its children.

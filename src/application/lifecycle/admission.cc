@@ -52,14 +52,18 @@ bool Admission::will_have_place(control::TenantId tenant) const {
 std::optional<std::string> Admission::refusal(const Launch& launch) const {
   const std::uint64_t count = instance_count() + waiting_count();
   const std::uint64_t own_waiting = waiting_count(launch.tenant);
-  if (count < limits_.total() && will_have_place(launch.tenant)) return std::nullopt;
+  const bool has_memory = launch.why_no_memory.empty();
+  if (has_memory && count < limits_.total() && will_have_place(launch.tenant)) return std::nullopt;
   const bool may_wait = launch.wait == Wait::May && limits_.waiting_launch_count_max > 0;
   const bool is_full =
       may_wait ? count >= limits_.total() : instance_count() >= limits_.instance_count_max;
   if (may_wait && !is_full && own_waiting < waiting_share_of(launch.tenant)) return std::nullopt;
   const char* limit = may_wait ? "waiting_launch_count_max: " : "instance_count_max: ";
   std::string text;
-  if (are_several_) {
+  if (!has_memory) {
+    text = launch.why_no_memory + "; " + std::to_string(own_waiting) +
+           " launches of its tenant wait for one to end";
+  } else if (are_several_) {
     text = "tenant " + std::to_string(static_cast<std::uint32_t>(launch.tenant)) + ": " + limit +
            (is_full ? "the server is full: " : "its share is full: ") +
            std::to_string(instance_count(launch.tenant)) + " of its instances are there, " +

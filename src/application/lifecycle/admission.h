@@ -54,6 +54,7 @@ class Admission {
   struct Launch {
     control::TenantId tenant{};
     Wait wait = Wait::May;
+    std::string why_no_memory = {};  // Why it could not start now in any place; empty: it could.
   };
   // Whether the server knows more than one tenant.
   void set_several(bool are_several);

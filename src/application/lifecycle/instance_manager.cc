@@ -100,7 +100,11 @@ Result<void> InstanceManager::Implementation::check_launch(const LaunchRequest& 
     return Error(may.error().code(), std::string(may.error().message()) + "; try again in " +
                                          std::to_string(admission.retry_after_ms(now_ns)) + " ms");
   }
-  return admission.admit({.tenant = request.tenant, .wait = wait}, now_ns);
+  Admission::Launch launch{.tenant = request.tenant, .wait = wait};
+  if (!has_memory_for(request.tenant, request.program)) {
+    launch.why_no_memory = memory.why_full(request.tenant, first_memory_of(request.program));
+  }
+  return admission.admit(launch, now_ns);
 }
 
 Result<void> InstanceManager::send_to(InstanceId id, std::string message) {
@@ -108,6 +112,7 @@ Result<void> InstanceManager::send_to(InstanceId id, std::string message) {
   InstanceRecord* record = implementation_->find(id);
   if (record == nullptr || record->stage == Stage::Ended) return no_instance(numbers(), id);
   TRY(record->state->push_message(std::move(message)));
+  implementation_->charge_memory(*record);
   implementation_->wake_if_over(*record);
   return {};
 }
@@ -116,6 +121,7 @@ Result<void> InstanceManager::send_file_to(InstanceId id, service::FilePart part
   InstanceRecord* record = implementation_->find(id);
   if (record == nullptr || record->stage == Stage::Ended) return no_instance(numbers(), id);
   TRY(record->state->files.push(std::move(part)));
+  implementation_->charge_memory(*record);
   implementation_->wake_if_over(*record);
   return {};
 }
@@ -129,6 +135,7 @@ void InstanceManager::push_request_body(InstanceId id, std::string part, bool is
   InstanceRecord* record = implementation_->find(id);
   if (record == nullptr || record->stage == Stage::Ended) return;
   record->state->served.push(std::move(part), is_last);
+  implementation_->charge_memory(*record);
   implementation_->wake_if_over(*record);
 }
 
@@ -205,7 +212,9 @@ bool InstanceManager::knows_several_tenants() const {
 void InstanceManager::Implementation::share_among_tenants() {
   const bool are_several = knows_several || tenants.tenants().size() > 1;
   admission.set_several(are_several);
+  memory.set_several(are_several);
   programs.set_several_tenants(are_several);
+  parts.control.set_several_tenants(are_several);
   if (parts.http != nullptr) parts.http->slots().set_several(are_several);
 }
 

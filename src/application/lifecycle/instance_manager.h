@@ -14,6 +14,7 @@
 //   M3  At most instance_count_max() instances hold a slot of the runtime; the others queue.
 //   M4  Admission counts those in the queue as waiting and all others as there.
 //   M5  The TenantMeter knows each tenant's instances, and what those that did not end may grow to.
+//   M6  ProgramMemory has charges of instances alone that are there.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +27,7 @@
 #include "application/lifecycle/admission.h"
 #include "application/lifecycle/answer_inbox.h"
 #include "application/lifecycle/launch.h"
+#include "application/lifecycle/program_memory.h"
 #include "application/lifecycle/run_figures.h"
 #include "application/lifecycle/tenant_meter.h"
 #include "application/lifecycle/usage.h"
@@ -63,6 +65,7 @@ struct ManagerParts {
   AdmissionLimits admission = {};
   UsageSink* usage = nullptr;  // Null: the server keeps no accounts.
   InstanceNumbers numbers = {};
+  std::uint64_t program_memory_bytes_max = ProgramMemory::kUnlimited;
 };
 
 class InstanceManager {

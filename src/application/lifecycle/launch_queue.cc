@@ -25,11 +25,11 @@ void LaunchQueue::push(TenantId tenant, InstanceId id) {
   ++count_;
 }
 
-std::optional<InstanceId> LaunchQueue::pop(const std::function<bool(TenantId)>& may_start) {
+std::optional<InstanceId> LaunchQueue::pop(const std::function<bool(const Waiter&)>& may_start) {
   Line* next = nullptr;
   for (auto& [tenant, line] : lines_) {
     if (line.ids.empty() || (next != nullptr && line.time >= next->time)) continue;
-    if (may_start(tenant)) next = &line;
+    if (may_start({.tenant = tenant, .id = line.ids.front()})) next = &line;
   }
   if (next == nullptr) return std::nullopt;
   const InstanceId id = next->ids.front();

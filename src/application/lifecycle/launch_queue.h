@@ -32,15 +32,15 @@ class LaunchQueue {
   void set_weight(control::TenantId tenant, std::uint32_t weight);
 
   void push(control::TenantId tenant, control::InstanceId id);
-  // The next one of a tenant for which `may_start`, if there is any. It costs its tenant nothing
-  // unless it is started.
-  std::optional<control::InstanceId> pop(const std::function<bool(control::TenantId)>& may_start);
-  void started(control::TenantId tenant);
-  // Launches that were taken and could not be started wait again, where they were.
   struct Waiter {
     control::TenantId tenant{};
     control::InstanceId id{};
   };
+  // The next one that `may_start`, if there is any: of each tenant the one that came first is asked
+  // for. It costs its tenant nothing unless it is started.
+  std::optional<control::InstanceId> pop(const std::function<bool(const Waiter&)>& may_start);
+  void started(control::TenantId tenant);
+  // Launches that were taken and could not be started wait again, where they were.
   void put_back(const std::vector<Waiter>& waiters);  // In the order in which they were taken.
   void remove(control::TenantId tenant, control::InstanceId id);  // Requires: it waits.
 

@@ -24,7 +24,7 @@ InstanceId id_of(TenantId tenant, std::uint64_t number) {
 TenantId tenant_of(InstanceId id) {
   return TenantId{static_cast<std::uint32_t>(static_cast<std::uint64_t>(id) / 1'000'000)};
 }
-bool anyone(TenantId) {
+bool anyone(const LaunchQueue::Waiter&) {
   return true;
 }
 TenantId start_next(LaunchQueue& queue) {
@@ -86,8 +86,10 @@ TEST(LaunchQueue, ATenantThatMayNotStartKeepsNobodyBehindIt) {
   queue.push(kFirst, id_of(kFirst, 0));
   queue.push(kSecond, id_of(kSecond, 0));
   EXPECT_EQ(queue.firsts().size(), 2u);
-  EXPECT_EQ(queue.pop([](TenantId tenant) { return tenant == kSecond; }), id_of(kSecond, 0));
-  EXPECT_EQ(queue.pop([](TenantId tenant) { return tenant == kSecond; }), std::nullopt);
+  EXPECT_EQ(queue.pop([](const LaunchQueue::Waiter& each) { return each.tenant == kSecond; }),
+            id_of(kSecond, 0));
+  EXPECT_EQ(queue.pop([](const LaunchQueue::Waiter& each) { return each.tenant == kSecond; }),
+            std::nullopt);
   EXPECT_EQ(queue.size(), 1u);
   EXPECT_EQ(queue.firsts().front().id, id_of(kFirst, 0));
 }

@@ -66,7 +66,8 @@ struct TestEngine {
   TestEngine(sandbox::WasmRuntime& runtime, const Clock& clock, const AdmissionLimits& limits = {})
       : TestEngine(runtime, clock, clock, limits) {}
   TestEngine(sandbox::WasmRuntime& runtime, const Clock& clock, const Clock& cpu_clock,
-             const AdmissionLimits& limits = {})
+             const AdmissionLimits& limits = {},
+             std::uint64_t program_memory_bytes_max = ProgramMemory::kUnlimited)
       : control(&answers),
         http(clock),
         manager({.runtime = runtime,
@@ -79,7 +80,8 @@ struct TestEngine {
                  .wakeup = wakeup,
                  .http = &http,
                  .admission = limits,
-                 .numbers = keyed_numbers()}),
+                 .numbers = keyed_numbers(),
+                 .program_memory_bytes_max = program_memory_bytes_max}),
         loop(manager, control, clock, wakeup) {
     client.manager = &manager;
   }

@@ -94,6 +94,8 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
     record.end.opened_token_count = used.opened_token_count;
     record.end.page_count_max = used.page_count_max;
   }
+  charge_memory(record);
+  memory.end(record.id);
   tenants.end(record.tenant, record.family.memory_bytes_reserved, use_of(record));
   account_end(record);
   children.instance_ended(record);
@@ -126,11 +128,11 @@ bool InstanceManager::Implementation::shares_output(const InstanceRecord& record
 }
 
 bool InstanceManager::Implementation::may_put_out(const InstanceRecord& record) {
-  if (!shares_output(record) || outputs.may_put_out(record.tenant, parts.clock.now_ns())) {
+  if (!shares_output(record) || output.shares.may_put_out(record.tenant, parts.clock.now_ns())) {
     return true;
   }
-  const std::uint64_t may_ns = outputs.may_at_ns(record.tenant);
-  next_output_ns = std::min(next_output_ns.value_or(may_ns), may_ns);
+  const std::uint64_t may_ns = output.shares.may_at_ns(record.tenant);
+  output.next_ns = std::min(output.next_ns.value_or(may_ns), may_ns);
   return false;
 }
 
@@ -150,13 +152,14 @@ InstanceManager::Implementation::Delivered InstanceManager::Implementation::deli
     const std::uint64_t bytes = std::visit(SaidBytes{}, *said);
     if (!record.client->heard(record.id, *said)) return {.any = any};
     record.state->said_taken();
-    if (shares_output(record)) outputs.charge(record.tenant, bytes);
+    if (shares_output(record)) output.shares.charge(record.tenant, bytes);
     if (is_part) wake_if_over(record);  // It may have waited for room for another.
     any = true;
   }
   if (record.stage != Stage::Ended) return {.any = any};
   if (!record.client->heard(record.id, service::Ended{record.end})) return {.any = any};
   const control::TenantId tenant = record.tenant;
+  memory.leave(record.id);
   records.erase(record.id);
   tenants.leave(tenant);
   admission.leave(tenant, parts.clock.now_ns());
@@ -167,7 +170,7 @@ InstanceManager::Implementation::Delivered InstanceManager::Implementation::deli
 bool InstanceManager::deliver() {
   Implementation& self = *implementation_;
   bool any = false;
-  self.next_output_ns.reset();
+  self.output.next_ns.reset();
   std::vector<InstanceRecord*> waiting;
   std::vector<InstanceRecord*> waiting_last;
   for (const InstanceId id : std::exchange(self.undelivered, {})) {
@@ -175,6 +178,7 @@ bool InstanceManager::deliver() {
     QUIRE_CHECK(record != nullptr, "only deliver() forgets an instance");
     record->undelivered = false;
     const Implementation::Delivered outcome = self.deliver(*record);
+    if (InstanceRecord* rest = outcome.any ? self.find(id) : nullptr) self.charge_memory(*rest);
     any |= outcome.any;
     if (outcome.must_wait) (outcome.any ? waiting_last : waiting).push_back(record);
   }

@@ -3,6 +3,7 @@
 // - instance_manager.cc: the calls of a client,
 // - manager_programs.cc: programs,
 // - manager_runs.cc: guests that run and wait,
+// - manager_memory.cc: what they have of the server's memory,
 // - manager_ends.cc: ends, and output to clients,
 // - manager_usage.cc: tenants and their figures.
 #include <algorithm>
@@ -40,7 +41,8 @@ struct InstanceManager::Implementation final : ChildHost {
              broker,        children,       given.wall_offset_ns, given.walk,
              given.http,    given.adapters, given.numbers},
         programs(given.runtime, given.wakeup),
-        admission(bounded(given.admission, given.runtime)) {}
+        admission(bounded(given.admission, given.runtime)),
+        memory(given.program_memory_bytes_max) {}
 
   // For what concerns children.
   InstanceRecord* find(InstanceId id) override;
@@ -80,6 +82,13 @@ struct InstanceManager::Implementation final : ChildHost {
   // too.
   void first_run_over(const InstanceRecord& record);
   bool over_cpu_limit(InstanceRecord& record);
+  // An instance of the program begins with so much; 0: the program is unknown, or still compiles.
+  std::uint64_t first_memory_of(ProgramId program) const;
+  bool has_memory_for(control::TenantId tenant, ProgramId program) const;
+  // After the instance ran, or something came to it or left it.
+  void charge_memory(InstanceRecord& record);
+  // While programs have more memory than the server has for them, ends those that lose it.
+  void enforce_memory();
   void end_trapped(InstanceRecord& record);
   void end(InstanceRecord& record, EndKind kind, std::string message, std::string limit = "");
   // From outside, while it does not run.
@@ -107,6 +116,7 @@ struct InstanceManager::Implementation final : ChildHost {
   const hostcalls::HostParts host;
   ProgramStore programs;
   Admission admission;
+  ProgramMemory memory;
   bool knows_several = false;  // Tenants that have a key, or will have.
   TenantMeter tenants;         // Before the records, whose tables count there.
   std::map<control::TenantId, std::uint32_t> weights;
@@ -126,8 +136,10 @@ struct InstanceManager::Implementation final : ChildHost {
   std::map<std::pair<control::TenantId, std::string>, ProgramId> tenant_names;
   InstanceManager::ProgramPath path_of;  // Of names that nothing has yet; may be empty.
   std::vector<InstanceId> undelivered;
-  OutputShares outputs;
-  std::optional<std::uint64_t> next_output_ns;  // When an undelivered one that must wait may go on.
+  struct Output {
+    OutputShares shares;
+    std::optional<std::uint64_t> next_ns;  // When an undelivered one that must wait may go on.
+  } output;
 };
 
 // Why there is no such program.

@@ -4,6 +4,7 @@
 
 #include "application/lifecycle/manager_implementation.h"
 #include "base/check.h"
+#include "base/readable.h"
 
 namespace quire::lifecycle {
 namespace {
@@ -62,6 +63,13 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
     end(record, EndKind::NotStarted, std::string(room.error().message()));
     return;
   }
+  if (const std::uint64_t first = entry->program->first_memory_bytes();
+      first > memory.bytes_max()) {
+    end(record, EndKind::NotStarted,
+        "program_memory_bytes_max: the program begins with " + readable_bytes(first) +
+            ", and the server has " + readable_bytes(memory.bytes_max()) + " for all programs");
+    return;
+  }
   Result<std::unique_ptr<sandbox::Instance>> instance = parts.runtime.instantiate(
       entry->program, record.state.get(), {.memory_bytes_max = record.limits.memory_bytes_max});
   if (!instance.ok()) {
@@ -71,6 +79,7 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
   record.instance = std::move(instance).take();
   record.state->script = entry->program->script();
   ++slot_count;
+  charge_memory(record);
   figures.queue_ns.observe(parts.clock.now_ns() - record.launched_ns);
   parts.control.start_instance(record.id, record.tenant, record.limits.control);
   if (const FirstRuns* others = first_runs_with(record)) {
@@ -93,7 +102,9 @@ void InstanceManager::Implementation::make_ready(InstanceRecord& record) {
 // In turn, but a launch whose program still compiles lets later ones pass.
 void InstanceManager::Implementation::start_queued() {
   std::vector<LaunchQueue::Waiter> compiling;
-  const auto may_start = [this](control::TenantId tenant) { return admission.has_place(tenant); };
+  const auto may_start = [this](const LaunchQueue::Waiter& each) {
+    return admission.has_place(each.tenant) && has_memory_for(each.tenant, find(each.id)->program);
+  };
   while (const std::optional<InstanceId> next = queued.pop(may_start)) {
     InstanceRecord& record = *find(*next);
     const ProgramStore::Entry* program = programs.find(record.program);
@@ -134,6 +145,7 @@ void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t 
   if (!outbox.empty()) mark_undelivered(record);
   children.unblock(record);
   children.charge(record);
+  charge_memory(record);
   const InstanceRecord* exceeded = children.charge_cpu(record, used_ns);
   after_run(record, state);
   if (exceeded != nullptr && record.stage != Stage::Ended) {
@@ -143,6 +155,7 @@ void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t 
              seconds(exceeded->limits.cpu_ns_max) + " together",
          "cpu_ns_max");
   }
+  enforce_memory();
 }
 
 bool InstanceManager::Implementation::over_cpu_limit(InstanceRecord& record) {
@@ -225,6 +238,7 @@ bool InstanceManager::Implementation::take_http_events(net::HttpClient& http) {
     if (record == nullptr || record->stage == Stage::Ended) continue;
     record->state->http.take_in(std::move(event));
     children.charge(*record);  // An exchange that is over is open no more.
+    charge_memory(*record);
     wake_if_over(*record);
   }
   return any;
@@ -243,6 +257,7 @@ bool InstanceManager::take_answers() {
     }
     self.children.make_room(*record);
     record->state->answer(std::move(answer));
+    self.charge_memory(*record);
     self.wake_if_over(*record);
   }
   if (self.parts.http != nullptr) any |= self.take_http_events(*self.parts.http);
@@ -258,6 +273,7 @@ bool InstanceManager::take_answers() {
               error_code_name(loss.error.code()));
   }
   if (!self.queued.empty()) self.start_queued();
+  self.enforce_memory();
   return any;
 }
 
@@ -312,7 +328,7 @@ bool InstanceManager::background_ready() const {
 }
 
 std::optional<std::uint64_t> InstanceManager::next_timer_ns() const {
-  std::optional<std::uint64_t> next = implementation_->next_output_ns;
+  std::optional<std::uint64_t> next = implementation_->output.next_ns;
   for (const auto* ends : {&implementation_->timers, &implementation_->wall_ends}) {
     if (!ends->empty() && (!next || ends->begin()->first < *next)) next = ends->begin()->first;
   }

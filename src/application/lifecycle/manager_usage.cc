@@ -28,6 +28,7 @@ struct TenantSums {
   std::uint64_t page_count = 0;
   std::uint64_t memory_bytes = 0;
   std::uint64_t held_bytes = 0;
+  std::uint64_t charged_bytes = 0;
   InstanceUse use;
 };
 
@@ -35,15 +36,17 @@ std::vector<LimitUse> figures_of(const TenantMeter::Tenant& tenant, const Tenant
   InstanceUse use = tenant.ended;
   use += sums.use;
   std::vector<LimitUse> figures = bounds_of(tenant, sums.page_count);
-  const std::pair<const char*, std::uint64_t> counts[] = {{"memory_bytes", sums.memory_bytes},
-                                                          {"held_bytes", sums.held_bytes},
-                                                          {"cpu_ns", use.cpu_ns},
-                                                          {"wall_ns", use.wall_ns},
-                                                          {"token_count", use.token_count},
-                                                          {"http.call_count", use.http_call_count},
-                                                          {"output_bytes", use.output_bytes},
-                                                          {"launched_count", tenant.launched_count},
-                                                          {"refused_count", tenant.refused_count}};
+  const std::pair<const char*, std::uint64_t> counts[] = {
+      {"memory_bytes", sums.memory_bytes},
+      {"held_bytes", sums.held_bytes},
+      {"program_memory_bytes", sums.charged_bytes},
+      {"cpu_ns", use.cpu_ns},
+      {"wall_ns", use.wall_ns},
+      {"token_count", use.token_count},
+      {"http.call_count", use.http_call_count},
+      {"output_bytes", use.output_bytes},
+      {"launched_count", tenant.launched_count},
+      {"refused_count", tenant.refused_count}};
   for (const auto& [name, count] : counts) figures.push_back({name, kNoLimit, count});
   return figures;
 }
@@ -80,11 +83,6 @@ void count_stage(Usage& usage, Stage stage) {
       ++usage.ended_count;
       break;
   }
-}
-
-std::uint64_t held_bytes(const hostcalls::GuestState& guest) {
-  return guest.futures.held_bytes() + guest.mailbox.bytes() + guest.session.inbox_bytes() +
-         guest.outbox.message_bytes();
 }
 
 }  // namespace
@@ -160,6 +158,7 @@ void InstanceManager::name_tenant(control::TenantId tenant, std::uint32_t weight
   self.tenants.name(tenant, limits);
   self.weights[tenant] = weight;
   self.queued.set_weight(tenant, weight);
+  self.memory.set_weight(tenant, weight);
   if (limits.instance_count_max != kNoLimit) {
     self.admission.set_share(tenant, limits.instance_count_max);
   }
@@ -170,7 +169,8 @@ void InstanceManager::name_tenant(control::TenantId tenant, std::uint32_t weight
   self.parts.control.set_tenant(
       tenant, {.weight = weight,
                .page_count_max = static_cast<std::uint32_t>(
-                   std::min<std::uint64_t>(limits.page_count_max, control::kNoPageCountMax))});
+                   std::min<std::uint64_t>(limits.page_count_max, control::kNoPageCountMax)),
+               .snapshot_bytes_max = limits.snapshot_bytes_max});
 }
 
 const RunFigures& InstanceManager::run_figures() const {
@@ -212,6 +212,8 @@ Usage InstanceManager::usage(std::size_t instance_count_max,
                              std::optional<control::TenantId> tenant) const {
   const Implementation& self = *implementation_;
   Usage usage;
+  usage.program_memory_bytes = self.memory.bytes();
+  usage.program_memory_bytes_max = self.memory.bytes_max();
   std::map<control::TenantId, TenantSums> sums;
   std::vector<InstanceId> ids;
   const auto is_left_out = [&](control::TenantId each) { return tenant && *tenant != each; };
@@ -219,7 +221,8 @@ Usage InstanceManager::usage(std::size_t instance_count_max,
     if (is_left_out(record->tenant)) continue;
     ids.push_back(id);
     TenantSums& sum = sums[record->tenant];
-    sum.held_bytes += held_bytes(*record->state);  // Of one that has ended, what it said.
+    sum.held_bytes += record->state->held_bytes();  // Of one that has ended, what it said.
+    sum.charged_bytes += self.memory.bytes_of(id);
     if (record->stage != Stage::Ended) {
       sum.use += self.use_of(*record);
       sum.page_count += self.parts.control.statistics(id).page_count;
@@ -251,6 +254,12 @@ Usage InstanceManager::usage(std::size_t instance_count_max,
 
 void InstanceManager::Implementation::verify_tenants() const {
   tenants.verify();
+  memory.verify();
+  std::uint64_t charged_bytes = 0;
+  for (const auto& [id, record] : records) {
+    charged_bytes += memory.bytes_of(id);
+  }
+  QUIRE_CHECK(memory.bytes() == charged_bytes, "M6");
   for (const auto& [id, tenant] : tenants.tenants()) {
     std::uint64_t instance_count = 0;
     std::uint64_t memory_bytes = 0;

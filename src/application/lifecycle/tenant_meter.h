@@ -17,6 +17,7 @@
 //        leave.
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "application/hostcalls/tenant_gauge.h"
 #include "base/result.h"
@@ -32,6 +33,7 @@ struct TenantLimits {
   std::uint64_t memory_bytes_max = kNoLimit;    // What they may grow to, together.
   std::uint64_t page_count_max = kNoLimit;      // ControlPort::set_tenant() has it too.
   std::uint64_t http_exchange_count_max = kNoLimit;
+  std::optional<std::uint64_t> snapshot_bytes_max = {};  // Likewise.
 };
 
 // The use of one instance, or of all that ever were.

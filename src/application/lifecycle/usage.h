@@ -31,6 +31,9 @@ struct Usage {
   std::vector<TenantUsage> tenants;      // By number.
   std::vector<InstanceUsage> instances;  // In the order of their launch.
   std::size_t left_out_count = 0;        // Instances beyond those.
+  // The memory that all programs have, and may have; of all tenants, so for the operator alone.
+  std::uint64_t program_memory_bytes = 0;
+  std::uint64_t program_memory_bytes_max = 0;
   // Instances by stage.
   std::size_t queued_count = 0, ready_count = 0, background_count = 0, parked_count = 0,
               ended_count = 0;

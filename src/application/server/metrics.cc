@@ -99,6 +99,24 @@ void add_states(MetricsText& page, const control::StateStatistics& states) {
                states.replayed_token_count);
 }
 
+void add_memory(MetricsText& page, const lifecycle::Usage& usage) {
+  page.gauge("quire_program_memory_bytes",
+             "Memory that programs have, with what the server keeps for them.",
+             usage.program_memory_bytes);
+  page.gauge("quire_program_memory_bytes_max", "Limit of this memory (program_memory_bytes_max).",
+             usage.program_memory_bytes_max);
+}
+
+void add_snapshots(MetricsText& page, const control::StoreStatistics& store) {
+  page.gauge("quire_snapshot_bytes", "Bytes of snapshots in the store.", store.snapshot_bytes);
+  page.gauge("quire_snapshot_bytes_max", "Limit of these bytes (snapshot_bytes_total_max).",
+             store.snapshot_bytes_max);
+  page.gauge("quire_store_disk_free_bytes",
+             "Bytes that the disk of the store had free at the last save.", store.disk_free_bytes);
+  page.gauge("quire_store_disk_reserve_bytes", "Bytes of it that no snapshot is written into.",
+             store.disk_reserve_bytes);
+}
+
 void add_model_work(MetricsText& page, const control::ControlStatistics& control,
                     const control::ControlHistograms& histograms) {
   const std::uint64_t held = control.page_count - control.page_count_free;
@@ -139,6 +157,7 @@ void add_model_work(MetricsText& page, const control::ControlStatistics& control
   page.counter("quire_recomputed_tokens_total", "Tokens that were computed again after that.",
                control.lost_token_count);
   if (control.states.slot_count > 0) add_states(page, control.states);
+  if (control.store.snapshot_bytes_max > 0) add_snapshots(page, control.store);
   page.times("quire_inter_token_latency_seconds",
              "Time from one token that the host drew for a context to the next.",
              histograms.inter_token_ns);
@@ -210,6 +229,8 @@ constexpr TenantFamily kTenantFamilies[] = {
     {"adapter_count_max", "quire_tenant_adapters", "gauge", "Adapters of the tenant."},
     {"adapter_bytes_max", "quire_tenant_adapter_bytes", "gauge", "Memory of these adapters."},
     {"memory_bytes", "quire_tenant_memory_bytes", "gauge", "Memory of the tenant's instances."},
+    {"program_memory_bytes", "quire_tenant_program_memory_bytes", "gauge",
+     "This memory, and what the server keeps for them: their part of program_memory_bytes_max."},
     {"token_count", "quire_tenant_tokens_total", "counter",
      "Tokens that the tenant's programs asked for, as token_count_max counts them."},
     {"cpu_ns", "quire_tenant_cpu_seconds_total", "counter",
@@ -261,6 +282,7 @@ std::string metrics_page(const ServerSnapshot& snapshot, const EndpointFigures& 
   MetricsText page;
   add_about(page, snapshot);
   add_requests(page, snapshot, runs);
+  add_memory(page, *snapshot.usage);
   add_model_work(page, snapshot.control, histograms);
   add_adapters(page, snapshot.adapters);
   add_endpoints(page, snapshot.requests, endpoints);

@@ -26,9 +26,10 @@ bool has_line(const std::string& page, const std::string& line) {
 lifecycle::TenantUsage tenant_usage(std::uint32_t number) {
   lifecycle::TenantUsage usage;
   usage.tenant = control::TenantId{number};
-  for (const char* each : {"instance_count_max", "page_count_max", "memory_bytes", "token_count",
-                           "cpu_ns", "output_bytes", "http.call_count", "launched_count",
-                           "refused_count", "adapter_count_max", "adapter_bytes_max"}) {
+  for (const char* each :
+       {"instance_count_max", "page_count_max", "memory_bytes", "program_memory_bytes",
+        "token_count", "cpu_ns", "output_bytes", "http.call_count", "launched_count",
+        "refused_count", "adapter_count_max", "adapter_bytes_max"}) {
     usage.figures.push_back({each, lifecycle::kNoLimit, number});
   }
   return usage;

@@ -16,12 +16,17 @@ static_assert(static_cast<int>(lifecycle::Stage::Ended) + 1 == std::size(kStages
 // The largest count on the wire. No count can reach a limit above it, so such a limit is left out.
 constexpr std::uint64_t kCountMax = (std::uint64_t{1} << 53) - 1;
 
+service::Figure limited(std::uint64_t used, std::uint64_t maximum) {
+  service::Figure figure;
+  figure.used = std::min(used, kCountMax);
+  if (maximum <= kCountMax) figure.maximum = maximum;
+  return figure;
+}
+
 service::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {
   service::Figures figures;
   for (const hostcalls::LimitUse& each : uses) {
-    service::Figure& figure = figures[each.name];
-    figure.used = std::min(each.used.value(), kCountMax);
-    if (each.maximum <= kCountMax) figure.maximum = each.maximum;
+    figures[each.name] = limited(each.used.value(), each.maximum);
   }
   return figures;
 }
@@ -86,6 +91,15 @@ void add_figures_of_all(const ServerSnapshot& snapshot, service::StatusDetail& d
       {"adapter_refused_count", {adapters.refused_count, {}}},
       {"adapter_removed_count", {adapters.removed_count, {}}}};
   detail.figures.insert(more.begin(), more.end());
+  const control::StoreStatistics& store = control.store;
+  if (store.snapshot_bytes_max > 0) {
+    detail.figures["snapshot_bytes_total_max"] =
+        limited(store.snapshot_bytes, store.snapshot_bytes_max);
+    detail.figures["disk_free_bytes"] = limited(store.disk_free_bytes, kCountMax + 1);
+    detail.figures["disk_reserve_bytes"] = limited(store.disk_reserve_bytes, kCountMax + 1);
+  }
+  detail.figures["program_memory_bytes_max"] =
+      limited(snapshot.usage->program_memory_bytes, snapshot.usage->program_memory_bytes_max);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ namespace quire {
 struct SandboxOptions {
   std::uint32_t instance_count_max = 1024;                    // At once; further ones queue,
   std::uint32_t waiting_launch_count_max = 1u << 16;          // so many at most.
-  std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;  // Of an instance.
+  std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;  // Of an instance,
+  std::uint64_t program_memory_bytes_max = lifecycle::ProgramMemory::kUnlimited;  // and of all.
   // The limits of compiling a client's module, in a process of its own. None if no client can
   // upload one.
   std::optional<sandbox::CompileLimits> compile = {};

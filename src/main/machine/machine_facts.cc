@@ -106,6 +106,10 @@ std::uint64_t memory_bytes_total() {
   return std::min(machine, number_in("/sys/fs/cgroup/memory.max", machine));
 }
 
+std::uint64_t memory_bytes_allowed() {
+  return std::min(memory_bytes_total(), memory_group_bytes_max().value_or(UINT64_MAX));
+}
+
 std::uint64_t memory_bytes_available() {
   const std::uint64_t machine = kib_field("/proc/meminfo", "MemAvailable") * 1024;
   const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max", UINT64_MAX);

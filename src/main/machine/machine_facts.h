@@ -23,6 +23,8 @@ std::uint64_t memory_bytes_available();
 std::optional<std::uint64_t> memory_group_bytes_max(
     const std::string& groups_file = "/proc/self/cgroup",
     const std::string& root = "/sys/fs/cgroup");
+// The memory that this process may have: the machine's, or what its control groups allow.
+std::uint64_t memory_bytes_allowed();
 // Resident set of this process: now, and the most since reset (or since it began, where the kernel
 // does not let it be reset).
 std::uint64_t memory_bytes_resident();

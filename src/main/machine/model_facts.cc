@@ -97,9 +97,7 @@ Result<void> check_pool(const std::string& model, const inference::ModelSpec& sp
 
 std::uint64_t kv_memory_bytes(const cli::PoolOptions& pool) {
   if (pool.memory_bytes) return *pool.memory_bytes;
-  const std::uint64_t bytes =
-      std::min(memory_bytes_total(), memory_group_bytes_max().value_or(UINT64_MAX));
-  return std::min(bytes / kPoolShareDefault, kPoolBytesMaxDefault);
+  return std::min(memory_bytes_allowed() / kPoolShareDefault, kPoolBytesMaxDefault);
 }
 
 namespace {

@@ -150,22 +150,16 @@ Result<std::unique_ptr<UsageRecorder>> open_usage(const cli::ServeOptions& optio
   return opened;
 }
 
-Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& options,
-                                                       std::uint64_t memory_bytes_max,
-                                                       Machine& machine, const Clock& clock,
-                                                       UsageRecorder* usage) {
-  std::unique_ptr<Application> application = TRY(Application::build(
-      machine, clock,
-      {.instance_count_max = options.instance_count_max,
-       .waiting_launch_count_max = options.waiting_launch_count_max,
-       .memory_bytes_max = memory_bytes_max,
-       .compile = compile_limits(options),
-       .has_quick_compiler = !options.has_cranelift_only && options.keys_file.empty(),
-       .has_keyed_numbers = true,
-       .usage = usage}));
-  name_tenants(options.tenants, application->manager());
-  share_adapters(options.tenants, machine.adapters());
-  return application;
+// Once the weights are there: as configured, else half of what the pools leave of the memory that
+// other processes do not have, and at least what one program may grow to.
+std::uint64_t program_memory_bytes(const cli::ServeOptions& options, const Machine& machine,
+                                   std::uint64_t of_one) {
+  const auto given = options.instance.server_limit(ServerLimit::ProgramMemoryBytesMax);
+  if (given) return *given;
+  const std::uint64_t resident = memory_bytes_resident();
+  const std::uint64_t taken = resident + machine.growth_bytes_max();
+  const std::uint64_t all = std::min(memory_bytes_allowed(), memory_bytes_available() + resident);
+  return std::max(of_one, (all - std::min(all, taken)) / 2);
 }
 
 void tell_store(const Machine& machine, const server::TellOperator& tell) {
@@ -173,25 +167,55 @@ void tell_store(const Machine& machine, const server::TellOperator& tell) {
   if (!error.empty()) tell({"store_missing", Severity::Warning, error});
 }
 
-// A pool takes memory only as its pages are used, so one that is too large ends the process hours later.
-void tell_memory(const Machine& machine, const server::TellOperator& tell) {
-  const std::optional<std::uint64_t> most = memory_group_bytes_max();
+// A pool takes memory only as its pages are used, and programs as they grow, so what is too large ends the process hours
+// later.
+void tell_memory(const Machine& machine, std::uint64_t programs, const server::TellOperator& tell) {
+  const std::uint64_t most = memory_bytes_allowed();
   const std::uint64_t used = memory_bytes_resident();
   const std::uint64_t growth = machine.growth_bytes_max();
-  if (!most || used + growth <= *most) return;
+  if (used + growth <= most && programs <= most - used - growth) return;
   tell({"memory_short",
         Severity::Warning,
-        "the pools of pages may grow to " + readable_bytes(growth) + " beyond the " +
-            readable_bytes(used) + " that the process has, and its control group allows " +
-            readable_bytes(*most) +
-            " (memory.max): the kernel will end it then; give a smaller --kv-memory or --kv-host",
-        {{"pool_bytes", growth}, {"used_bytes", used}, {"allowed_bytes", *most}}});
+        "the pools of pages may grow to " + readable_bytes(growth) + " and programs to " +
+            readable_bytes(programs) + " beyond the " + readable_bytes(used) +
+            " that the process has, and " +
+            (memory_group_bytes_max() ? "its control group allows " : "the machine has ") +
+            readable_bytes(most) +
+            ": the kernel will end it then; give a smaller --kv-memory, --kv-host or --limit "
+            "program_memory_bytes_max",
+        {{"pool_bytes", growth},
+         {"program_bytes", programs},
+         {"used_bytes", used},
+         {"allowed_bytes", most}}});
 }
 
 // Warns before the server takes work.
-void tell_shortages(const Machine& machine, const server::TellOperator& tell) {
+void tell_shortages(const Machine& machine, std::uint64_t program_bytes,
+                    const server::TellOperator& tell) {
   tell_store(machine, tell);
-  tell_memory(machine, tell);
+  tell_memory(machine, program_bytes, tell);
+}
+
+Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& options,
+                                                       std::uint64_t memory_bytes_max,
+                                                       Machine& machine, const Clock& clock,
+                                                       UsageRecorder* usage,
+                                                       const server::TellOperator& tell) {
+  const std::uint64_t of_all = program_memory_bytes(options, machine, memory_bytes_max);
+  std::unique_ptr<Application> application = TRY(Application::build(
+      machine, clock,
+      {.instance_count_max = options.instance_count_max,
+       .waiting_launch_count_max = options.waiting_launch_count_max,
+       .memory_bytes_max = memory_bytes_max,
+       .program_memory_bytes_max = of_all,
+       .compile = compile_limits(options),
+       .has_quick_compiler = !options.has_cranelift_only && options.keys_file.empty(),
+       .has_keyed_numbers = true,
+       .usage = usage}));
+  name_tenants(options.tenants, application->manager());
+  share_adapters(options.tenants, machine.adapters());
+  tell_shortages(machine, of_all, tell);
+  return application;
 }
 
 server::LogEvent started_event(const std::string& url, Machine& machine, std::size_t endpoint_count,
@@ -326,11 +350,10 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock, tell));
   const std::unique_ptr<Machine> machine = TRY(build_machine(options, clock, tell));
   if (watches.end.is_asked()) return stopped_early(tell);
-  const std::unique_ptr<Application> application = TRY(
-      build_application(options, memory_bytes_max(tenants, limits), *machine, clock, usage.get()));
+  const std::unique_ptr<Application> application = TRY(build_application(
+      options, memory_bytes_max(tenants, limits), *machine, clock, usage.get(), tell));
   share_pages(options, *machine, limits);
   tenants = TRY(tenant_instances(options.tenants, limits));  // With their share of the pages.
-  tell_shortages(*machine, tell);
   const std::unique_ptr<server::Server> server = TRY(server::Server::open(
       {.manager = application->manager(),
        .loop = application->loop(),

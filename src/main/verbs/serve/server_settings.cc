@@ -82,7 +82,8 @@ void name_tenants(const std::vector<cli::TenantOptions>& tenants,
         {.instance_count_max = each.instance_count_max.value_or(lifecycle::kNoLimit),
          .memory_bytes_max = each.memory_bytes_max.value_or(lifecycle::kNoLimit),
          .page_count_max = each.page_count_max.value_or(lifecycle::kNoLimit),
-         .http_exchange_count_max = each.http_exchange_count_max.value_or(lifecycle::kNoLimit)});
+         .http_exchange_count_max = each.http_exchange_count_max.value_or(lifecycle::kNoLimit),
+         .snapshot_bytes_max = each.snapshot_bytes_max});
   }
 }
 

@@ -126,6 +126,12 @@ std::string status_text(const wire::StatusReply& status, const wire::StatusDetai
             count("request_open_count") + " open, refused " + count("request_refused_count") +
             ", left by their clients " + count("request_abandoned_count") + "\n";
   }
+  text += "memory of programs: " + figure_text(detail.figures, "program_memory_bytes_max") + "\n";
+  if (detail.figures.contains("snapshot_bytes_total_max")) {
+    text += "snapshots: " + figure_text(detail.figures, "snapshot_bytes_total_max") +
+            "; the disk has " + count("disk_free_bytes") + " free, of which " +
+            count("disk_reserve_bytes") + " are not for snapshots\n";
+  }
   text += "pages: " + std::to_string(status.page_count - status.page_count_free) + " of " +
           std::to_string(status.page_count) + " held, " + count("cold_page_count") +
           " kept; suspensions: " + count("suspension_count") + ", tokens computed again " +
