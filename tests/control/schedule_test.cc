@@ -201,6 +201,33 @@ TEST(FairShare, WhoWantsLittleGetsItAndTheOthersGetTheRest) {
       << "half of what there is, from the first batch on";
 }
 
+// A step with all that two crowds decode would take forty times as long as that of the stream.
+TEST(FairShare, AStreamBesideTwoCrowdsWaitsThreeTimesAsLongForAToken) {
+  Harness::Options options = device_of(512, 0);
+  options.device.duration_ns = [](const inference::Batch& batch) -> std::uint64_t {
+    return 4'000 + 1'000 * batch.rows.size();
+  };
+  Load load(options);
+  const std::size_t stream = load.add(TenantId{1}, Priority::Normal, 0);
+  std::vector<std::size_t> crowd;
+  for (const std::uint32_t tenant : {2u, 3u}) {
+    for (int each = 0; each < 100; ++each) {
+      crowd.push_back(load.add(TenantId{tenant}, Priority::Normal, 0));
+    }
+  }
+  load.run(1000, kMillisecond);
+  EXPECT_GE(load.row_count(stream), 990u) << "a row in every batch";
+  const ControlStatistics all = load.harness.controller->statistics();
+  const double rows_of_batch =
+      static_cast<double>(all.row_count) / static_cast<double>(all.batch_count);
+  // 1 + 5 + 5, and all 201 in each 64th, which measures such a step.
+  EXPECT_NEAR(rows_of_batch, 11 + 190.0 / 64, 2);
+  const double mean = static_cast<double>(load.row_count_of(crowd)) / 200;
+  for (const std::size_t each : crowd) {
+    EXPECT_NEAR(static_cast<double>(load.row_count(each)), mean, 0.2 * mean) << each;
+  }
+}
+
 TEST(FairShare, AWeightThatChangesHoldsFromTheNextBatchOn) {
   Load load(device_of(16));
   std::vector<std::size_t> first, second;

@@ -1,6 +1,7 @@
 #include "control/batches/batch_draft.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/planted_fault.h"
 #include "control/contexts/chosen_adapters.h"
@@ -36,7 +37,16 @@ std::uint32_t BatchDraft::adapters_of(const ChosenAdaptersRef& set) {
   if (same != adapters_.end()) return static_cast<std::uint32_t>(same - adapters_.begin());
   adapters_.push_back(set);
   batch_.adapter_sets.push_back(set->weights);
+  adapter_costs_.push_back(adapter_cost(set, replica_.model_number_count));
   return static_cast<std::uint32_t>(adapters_.size()) - 1;
+}
+
+double BatchDraft::adapter_cost_of_last(std::uint32_t row_count) const {
+  double cost = 0;
+  for (const inference::Row& row : std::span(batch_.rows).last(row_count)) {
+    if (row.adapters != inference::kNoAdapters) cost += adapter_costs_[row.adapters];
+  }
+  return cost;
 }
 
 bool BatchDraft::is_empty() const {

@@ -129,7 +129,10 @@ class BatchDraft {
   const Limits limits_;
   inference::Batch batch_;
   Flight flight_;
-  std::vector<ChosenAdaptersRef> adapters_;  // Those of batch_.adapter_sets.
+  double adapter_cost_of_last(std::uint32_t row_count) const;
+
+  std::vector<ChosenAdaptersRef> adapters_;  // Those of batch_.adapter_sets,
+  std::vector<double> adapter_costs_;        // and what a row under each costs more.
   PrefillBudget budget_;                     // What is left of it.
   bool is_prefilling_ = false;               // Rows that are added now are of prefill.
   std::uint32_t lookups_left_;
@@ -204,7 +207,9 @@ inline void BatchDraft::end_pass(Operation& operation, inference::ForwardPass pa
   operation.instance->statistics.computed_token_count += row_count;
   operation.waiting.computed_row_count += row_count;
   operation.waiting.since_ns = kNotSeen;  // An operation that gets rows has not waited.
-  replica_.shares.charge(replica_.share(*operation.instance), row_count);
+  double cost = row_count;
+  if (!adapters_.empty()) cost += adapter_cost_of_last(row_count);
+  replica_.shares.charge(replica_.share(*operation.instance), cost);
 }
 
 template <typename Try>

@@ -21,6 +21,7 @@ struct Candidate {
   WaitingState waiting{};
   std::uint32_t slot_count = 0;  // That its next row attends to, about.
   std::uint32_t row_count = 0;   // Those that it still needs, at most; 0: none.
+  double row_cost = 1;           // Of each, in rows of the model alone.
   Priority priority = Priority::Normal;
   std::uint8_t level = 0;
   bool is_prefill = false;
@@ -60,6 +61,11 @@ class ReadyQueue {
       : replica_(replica), decode_row_count_max_(decode_row_count_max) {}
 
   Candidate candidate_of(Operation& operation) const;
+  double row_cost_of(const Operation& operation) const {
+    const Context* context = operation.context;
+    if (context == nullptr || context->adapters().in_force == nullptr) return 1;
+    return 1 + adapter_cost(context->adapters().in_force, replica_.model_number_count);
+  }
   bool is_prefill(std::uint32_t row_count) const { return row_count > decode_row_count_max_; }
   void add(Operation& operation) { all_.push_back(candidate_of(operation)); }
   void add(const Candidate& candidate) { all_.push_back(candidate); }
@@ -99,6 +105,7 @@ inline Candidate ReadyQueue::candidate_of(Operation& operation) const {
           .waiting = operation.waiting,
           .slot_count = has_rows ? slot_count_of(operation, page_size) : 0,
           .row_count = row_count,
+          .row_cost = has_rows ? row_cost_of(operation) : 1,
           .priority = priority_of(operation),
           .is_prefill = is_prefill(row_count),
           .is_host = is_host};

@@ -42,7 +42,9 @@ void StepModel::note(const Step& step) {
   if (step.decode_row_count > 0) {
     Decode& decode = decode_[bucket_of(step.decode_row_count)];
     if (step.prefill_row_count == 0) {
-      decode.ns += (device_ns - decode.ns) * (decode.ns == 0 ? 1.0 : kDecodeWeight);
+      const double weight = decode.ns == 0 ? 1.0 : kDecodeWeight;
+      decode.ns += (device_ns - decode.ns) * weight;
+      decode.row_count += (step.decode_row_count - decode.row_count) * weight;
       decode.step_count = 0;
     }
     decode_ns = decode.ns;
@@ -73,6 +75,19 @@ PrefillBudget StepModel::next_budget(std::uint64_t decode_row_count) {
   if (decode.ns == 0) return {1, 0, 0, kFirstRowCount};
   const std::uint32_t rows = std::max(kFirstRowCount, kGrowth * last_prefill_row_count_);
   return {(kStretch - 1) * decode.ns, row_ns_, slot_ns_, rows};
+}
+
+// A line through the smallest and the largest steps that were measured.
+std::optional<double> StepModel::step_rows() const {
+  if (fixed_row_count_ > 0) return std::nullopt;
+  const auto is_known = [](const Decode& each) { return each.ns > 0; };
+  const auto small = std::find_if(decode_.begin(), decode_.end(), is_known);
+  if (small == decode_.end()) return std::nullopt;
+  const auto large = std::find_if(decode_.rbegin(), decode_.rend(), is_known);
+  if (&*small == &*large) return kStepRowsGuess;
+  const double row_ns = (large->ns - small->ns) / (large->row_count - small->row_count);
+  if (row_ns <= 0) return std::nullopt;
+  return std::max(small->ns / row_ns - small->row_count, 0.0);
 }
 
 StepModel::Figures StepModel::figures() const {

@@ -15,6 +15,7 @@
 // Thread   that of its owner. Reads no clock: devices say how long they took.
 #include <array>
 #include <cstdint>
+#include <optional>
 
 namespace quire::control {
 
@@ -49,6 +50,8 @@ class StepModel {
   static constexpr std::uint32_t kProbeEvery = 32;
   static constexpr std::uint32_t kFirstRowCount = 32;  // Of prefill, before anything was measured.
   static constexpr std::uint32_t kGrowth = 4;          // Times the rows that were measured last.
+  // Before steps of two sizes were measured; of a model on processor cores.
+  static constexpr double kStepRowsGuess = 4;
   // Steps after which an operation no longer counts as decoding.
   static constexpr std::uint32_t kRecentStepCount = 4;
 
@@ -68,6 +71,10 @@ class StepModel {
   // first comes at most once in kProbeEvery + 1 calls for one size, and never for no rows.
   PrefillBudget next_budget(std::uint64_t decode_row_count);
 
+  // The rows of decoding that cost as much as a step does before its first row. None: it is not
+  // known how steps grow, or they do not.
+  std::optional<double> step_rows() const;
+
   struct Figures {
     double row_ns = 0;     // Of a row of prefill that attends to nothing,
     double slot_ns = 0;    // and for each slot.
@@ -78,6 +85,7 @@ class StepModel {
  private:
   struct Decode {
     double ns = 0;                           // 0: never measured.
+    double row_count = 0;                    // Of the steps that were.
     std::uint32_t step_count = kProbeEvery;  // Since it was, or was to be.
   };
   static std::size_t bucket_of(std::uint64_t row_count);

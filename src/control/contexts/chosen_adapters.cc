@@ -19,6 +19,15 @@ std::vector<AdapterRun> adapter_runs(const SlotAdapters& slots, std::uint32_t be
   return runs;
 }
 
+double adapter_cost(const ChosenAdaptersRef& set, double model_number_count) {
+  if (set == nullptr) return 0;
+  double bytes = 0;
+  for (const inference::AdapterUse& each : *set->weights) {
+    bytes += static_cast<double>(each.adapter->bytes());
+  }
+  return std::min(bytes / model_number_count, kAdapterCostMax);
+}
+
 Result<ChosenAdaptersRef> make_chosen_adapters(std::vector<ChosenAdapter> chosen) {
   for (const ChosenAdapter& each : chosen) {
     if (std::isfinite(each.scale)) continue;

@@ -29,6 +29,11 @@ struct ChosenAdapters {
   inference::AdapterSet weights;
 };
 
+// The cost of a row under these adapters beyond that of a row of the model alone, in such rows: the
+// adapters' bytes for each number of the model, at most kAdapterCostMax. Null: nothing.
+inline constexpr double kAdapterCostMax = 16;
+double adapter_cost(const ChosenAdaptersRef& set, double model_number_count);
+
 // Whether two sets act alike, by whichever calls they were made.
 struct SameAdapters {
   bool operator()(const ChosenAdaptersRef& one, const ChosenAdaptersRef& other) const {

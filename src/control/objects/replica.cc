@@ -1,5 +1,7 @@
 #include "control/objects/replica.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "control/store/records.h"
 
@@ -19,6 +21,12 @@ PageTierOptions tiers_of(const ReplicaOptions& options) {
   return tiers;
 }
 
+// A layer of a transformer has about twelve times the square of its width.
+double number_count_of(const inference::ModelInfo& model) {
+  const double width = model.embedding_width;
+  return std::max(12.0 * model.layer_count * width * width, 1.0);
+}
+
 }  // namespace
 
 Replica::Replica(inference::Backend& device, const PageCacheOptions& cache,
@@ -26,6 +34,7 @@ Replica::Replica(inference::Backend& device, const PageCacheOptions& cache,
     : index(options.index),
       place(static_cast<std::size_t>(options.index)),
       backend(device),
+      model_number_count(number_count_of(device.model())),
       resources(device, cache, tiers_of(options)),
       store(options.disk, options.index, space_of(cache, device),
             device.capabilities().state_bytes),

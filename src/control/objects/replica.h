@@ -60,6 +60,7 @@ struct Replica {
   const ModelIndex index;
   const std::size_t place;  // The index, among ledgers and shares of an instance.
   inference::Backend& backend;
+  const double model_number_count;  // Of its matrices, about.
   ModelResources resources;
   StoreLink store;
   MissLog misses;

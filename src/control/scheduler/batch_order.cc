@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/planted_fault.h"
+#include "control/scheduler/decode_limits.h"
 
 namespace quire::control {
 namespace {
@@ -60,6 +61,8 @@ void BatchOrder::add(const Candidate& candidate) {
     if (tenants_.size() < tenant_count_) tenants_.emplace_back();
     tenants_[share.order_place].share = &share;
     tenants_[share.order_place].has_turn = false;
+    tenants_[share.order_place].decode_cost = 0;
+    tenants_[share.order_place].decode_left = kAllDecoding;
     shares_.enter(share);
   }
   Tenant& tenant = tenants_[share.order_place];
@@ -70,6 +73,7 @@ void BatchOrder::add(const Candidate& candidate) {
     ++prefill_count_;
   } else {
     decode_row_count_ += candidate.row_count;
+    tenant.decode_cost += candidate.row_cost * candidate.row_count;
   }
   List& list = candidate.is_prefill && !by_age_alone_ ? tenant.prefill : tenant.decode;
   Candidate& added = list.all.emplace_back(candidate);
@@ -79,6 +83,33 @@ void BatchOrder::add(const Candidate& candidate) {
     added.waiting.since_ns = std::max<std::uint64_t>(now_ns_, 1);
   added.level = level_of(added);
   if (is_ordering_ && !tenant.has_turn && list_of(tenant) != nullptr) give_turn(share.order_place);
+}
+
+std::uint64_t BatchOrder::limit_decoding(double step_rows, double stretch) {
+  std::vector<DecodeWish> wishes;
+  for (std::uint32_t place = 0; place < tenant_count_; ++place) {
+    const Tenant& tenant = tenants_[place];
+    if (tenant.decode_cost > 0) {
+      wishes.push_back(
+          {.place = place, .weight = tenant.share->weight, .cost = tenant.decode_cost});
+    }
+  }
+  if (!limit_decode_costs(wishes, step_rows, stretch)) return decode_row_count_;
+  double part = 0;
+  for (const DecodeWish& each : wishes) {
+    tenants_[each.place].decode_left = each.limit;
+    part += std::min(each.limit, each.cost);
+  }
+  double all = 0;
+  for (const DecodeWish& each : wishes) all += each.cost;
+  const auto rows = static_cast<double>(decode_row_count_);
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(rows * part / all), 1);
+}
+
+void BatchOrder::lift_limits() {
+  for (std::uint32_t place = 0; place < tenant_count_; ++place) {
+    tenants_[place].decode_left = kAllDecoding;
+  }
 }
 
 bool BatchOrder::comes_later(std::uint32_t left, std::uint32_t right) const {
@@ -211,6 +242,9 @@ std::optional<Candidate> BatchOrder::next() {
 void BatchOrder::note_served(const Candidate& candidate, std::uint32_t row_count) {
   if (row_count == 0) return;
   FairShare& share = *candidate.share;
+  if (!candidate.is_prefill) {
+    tenants_[share.order_place].decode_left -= candidate.row_cost * row_count;
+  }
   if (candidate.overtakes) share.overtaking_row_count += row_count;
   const Tenant& tenant = tenants_[share.order_place];
   const bool has_both = !tenant.decode.all.empty() && !tenant.prefill.all.empty();

@@ -18,9 +18,13 @@
 // decoding finds room, so many of the tenant's rows are prefill. If a tenant has used up its share
 // by decoding alone, an overdue prompt still gets them.
 //
+// Where several tenants decode, each has its part of a batch (decode_limits.h), so that the step of
+// a tenant with one stream is not that of another one with a hundred.
+//
 // Thread   that of its owner. Reads no clock.
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -45,6 +49,10 @@ class BatchOrder {
   void end_batch();
 
   std::uint64_t decode_row_count() const { return decode_row_count_; }
+  // Limits the decoding of each tenant in this batch, once all is added; see decode_limits.h.
+  // Returns the rows that remain.
+  std::uint64_t limit_decoding(double step_rows, double stretch);
+  void lift_limits();
   bool has_prefill() const { return prefill_count_ > 0; }
   // The slots of the prefill that attends to the fewest.
   std::uint32_t prefill_slot_count_least() const { return prefill_slot_count_least_; }
@@ -52,6 +60,11 @@ class BatchOrder {
   // The operations whose turn it is, one after the other, until there is none; also those that are
   // added meanwhile. `prefill_rows_max` is what one prefill takes at once.
   void begin(Turn turn, std::uint32_t prefill_rows_max);
+  // False: the operation decodes, and its tenant has had its part of this batch.
+  bool may_have_rows(const Candidate& candidate) const {
+    return candidate.is_prefill || candidate.row_count == 0 ||
+           tenants_[candidate.share->order_place].decode_left > 0;
+  }
   std::optional<Candidate> next();
   // The decoding that comes after the one that next() gave, unless another tenant's turn comes
   // before. It serves to fetch their memory while earlier ones are placed; valid until the next
@@ -75,11 +88,14 @@ class BatchOrder {
     const Candidate& first() const { return all[next]; }
     void clear() { all.clear(), next = 0; }
   };
+  static constexpr double kAllDecoding = std::numeric_limits<double>::max();
   struct Tenant {
     FairShare* share = nullptr;
     List decode;
     List prefill;
-    bool has_turn = false;  // Is in turns_, or the one whose turn it is now.
+    bool has_turn = false;              // Is in turns_, or the one whose turn it is now.
+    double decode_cost = 0;             // Of its decoding, in rows of the model alone,
+    double decode_left = kAllDecoding;  // and what this batch may still have of that.
   };
   List* list_of(Tenant& tenant) const;
   std::uint64_t overtaking_room(const Candidate& candidate) const;

@@ -85,9 +85,26 @@ void Scheduler::collect() {
   const Operation* first = first_next.get();
   first_now_ = first != nullptr && first->wanted_page_count == 0 ? first_next : Ref<Operation>();
   first_next = served_first_ = {};
+  decode_row_count_ = decoding_of_batch();
   draft_->share_guesses(order_.decode_row_count());
-  draft_->budget() = steps_.next_budget(order_.decode_row_count());
+  draft_->budget() = steps_.next_budget(decode_row_count_);
   is_probing_ = draft_->budget().is_spent();
+}
+
+// The rows of decoding that the batch takes. Now and then it takes all that is ready, to see what
+// such a step costs.
+std::uint64_t Scheduler::decoding_of_batch() {
+  constexpr std::uint32_t kUnlimitedEvery = 64;
+  const std::uint64_t all = order_.decode_row_count();
+  const std::optional<double> step_rows = steps_.step_rows();
+  if (!step_rows || timer_.takes_few()) return all;
+  const std::uint64_t rows =
+      order_.limit_decoding(*step_rows, order_.has_prefill() ? StepModel::kStretch : 1.0);
+  if (rows < all && ++limited_count_ % kUnlimitedEvery == 0) {
+    order_.lift_limits();
+    return all;
+  }
+  return rows;
 }
 
 void Scheduler::serve_waiters() {
@@ -122,7 +139,7 @@ void Scheduler::place_all() {
   place_first();
   const std::uint32_t prefill =
       order_.has_prefill() ? draft_->budget().rows(order_.prefill_slot_count_least()) : 0;
-  const std::uint64_t wanted = draft_->row_count() + order_.decode_row_count() + prefill;
+  const std::uint64_t wanted = draft_->row_count() + decode_row_count_ + prefill;
   if (wanted > draft_->device_row_limit() || timer_.takes_few()) {
     place(Turn::Both, prefill);
   } else {
@@ -199,7 +216,7 @@ void Scheduler::place_candidate(Candidate& next, Turn turn) {
   } else if (is_prefill) {
     rows_max = draft_->budget().rows(next.slot_count);
   }
-  if (draft_->commands_left() == 0 ||
+  if (draft_->commands_left() == 0 || !order_.may_have_rows(next) ||
       (next.row_count > 0 && std::min(rows_max, draft_->rows_left()) == 0)) {
     order_.note_waiting(next);
     families_.ready.add(next);

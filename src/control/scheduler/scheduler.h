@@ -97,6 +97,7 @@ class Scheduler {
     return replica_.share(*operation.instance);
   }
   void collect();
+  std::uint64_t decoding_of_batch();
   void serve_waiters();
   void place_first();
   void place_all();
@@ -112,14 +113,16 @@ class Scheduler {
   DispatchTimer timer_;
   BatchOrder order_;
   StepModel steps_;
-  std::vector<Candidate> taken_;     // Of what was ready, while it is worked through.
-  std::optional<BatchDraft> draft_;  // While a batch is built.
-  std::optional<Flight> flight_;     // Submitted and not complete.
-  BatchBuffers spare_;               // Of the last batch, for its memory.
-  bool is_probing_ = false;          // Decoding alone, to see what it takes.
-  bool has_new_priorities_ = false;  // Candidates that are ready may have old ones.
-  Ref<Operation> first_now_;         // The one that found no room in the last batch.
-  Ref<Operation> served_first_;      // The one that went first in this batch.
+  std::vector<Candidate> taken_;        // Of what was ready, while it is worked through.
+  std::optional<BatchDraft> draft_;     // While a batch is built.
+  std::optional<Flight> flight_;        // Submitted and not complete.
+  BatchBuffers spare_;                  // Of the last batch, for its memory.
+  std::uint64_t decode_row_count_ = 0;  // That the batch takes, about.
+  std::uint32_t limited_count_ = 0;     // Batches that did not take all decoding, ever.
+  bool is_probing_ = false;             // Decoding alone, to see what it takes.
+  bool has_new_priorities_ = false;     // Candidates that are ready may have old ones.
+  Ref<Operation> first_now_;            // The one that found no room in the last batch.
+  Ref<Operation> served_first_;         // The one that went first in this batch.
 };
 
 }  // namespace quire::control
