@@ -166,7 +166,7 @@ set(QUIRE_PLANTED_ENGINE
   application/server/log_queue.cc
   control/controller/controller.cc control/controller/issue/queues.cc control/objects/dispatcher.cc
   control/scheduler/scheduler.cc)
-set(QUIRE_PLANTED_SANDBOX application/sandbox/wasmtime_instance.cc)
+set(QUIRE_PLANTED_SANDBOX application/sandbox/compile_worker.cc application/sandbox/wasmtime_instance.cc)
 
 # quire_planted_files(RESULT LIST): the sources of one of these lists, for the test program that replaces them.
 function(quire_planted_files RESULT LIST)

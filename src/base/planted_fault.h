@@ -68,6 +68,8 @@ enum class Fault : std::uint8_t {
   LogRestLost,           // A line of the log ends where standard error refused it.
   // A guest on the Wasm engine must notice the faults from here on.
   EpochNotArmed,  // A program that computes and never waits is not interrupted.
+  // The wall of the process that compiles strangers' modules must hold it from here on.
+  CompilerTakenOver,  // It opens files, connects, makes processes and traces its parent.
 };
 // The faults up to AdmissionForgets are in single parts. Random programs for these parts must
 // notice them (tests/control).

@@ -124,7 +124,7 @@ TEST_F(ConfigLayers, EveryFlagOfAServerIsAKeyAndAVariable) {
   EXPECT_EQ(options.tenants.size(), 2u);
   EXPECT_EQ(options.instance.limits.size(), 1u);
   EXPECT_EQ(options.log.format, LogFormat::Json);
-  EXPECT_TRUE(options.has_cranelift_only);
+  EXPECT_TRUE(options.compile.has_cranelift_only);
 }
 
 TEST_F(ConfigLayers, WhatWinsAlsoWinsOverWhatItExcludes) {

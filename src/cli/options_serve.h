@@ -38,6 +38,9 @@ struct TenantOptions {
 
 enum class LogFormat : std::uint8_t { Text, Json };
 
+// Whether a server starts although a part of the wall around its compilers is missing.
+enum class CompileSandbox : std::uint8_t { Auto, Require };
+
 // Names in the head of a request that the server takes beside its own.
 struct AllowedNames {
   std::vector<std::string> origins = {};  // Of web pages.
@@ -58,6 +61,14 @@ struct EndpointBehavior {
   bool pads_json = false;        // White space begins a whole answer that takes longer.
 };
 
+// Compilations of modules that clients upload.
+struct CompileOptions {
+  std::uint64_t memory_bytes_max = std::uint64_t{1} << 30;  // Of each.
+  std::uint32_t seconds_max = 60;                           // Of its processor time.
+  CompileSandbox sandbox = CompileSandbox::Auto;
+  bool has_cranelift_only = false;  // Of wasmtime's two compilers.
+};
+
 struct ServeOptions {
   EngineOptions engine;
   InstanceOptions instance;                 // What each instance may have, at most.
@@ -76,10 +87,7 @@ struct ServeOptions {
   std::uint32_t instance_count_max = default_of<ServerLimit::InstanceCountMax>();
   std::uint32_t waiting_launch_count_max = default_of<ServerLimit::WaitingLaunchCountMax>();
   std::uint32_t connection_count_max = default_of<ServerLimit::ConnectionCountMax>();
-  // The limits of one compilation of a module that a client uploaded.
-  std::uint64_t compile_memory_bytes_max = std::uint64_t{1} << 30;
-  std::uint32_t compile_seconds_max = 60;  // Of processor time.
-  bool has_cranelift_only = false;         // Of wasmtime's two compilers.
+  CompileOptions compile = {};
   double grace_seconds = 10.0;  // That an instance outlives its client, and the server its end.
   double keep_seconds = 600.0;  // That the last output waits for a client.
   OutputStyle output = OutputStyle::Text;

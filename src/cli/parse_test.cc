@@ -136,12 +136,15 @@ TEST(Parse, ServeTakesProgramsAndEveryFlagOfItsContract) {
 }
 
 TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
-  const auto options = parsed_as<ServeOptions>({"serve", "--compile-memory-max", "512MiB",
-                                                "--compile-seconds-max", "7", "--cranelift-only"});
-  EXPECT_EQ(options.compile_memory_bytes_max, std::uint64_t{512} << 20);
-  EXPECT_EQ(options.compile_seconds_max, 7u);
-  EXPECT_TRUE(options.has_cranelift_only);
-  EXPECT_FALSE(parsed_as<ServeOptions>({"serve"}).has_cranelift_only);
+  const auto options =
+      parsed_as<ServeOptions>({"serve", "--compile-memory-max", "512MiB", "--compile-seconds-max",
+                               "7", "--cranelift-only", "--compile-sandbox", "require"});
+  EXPECT_EQ(options.compile.sandbox, CompileSandbox::Require);
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).compile.sandbox, CompileSandbox::Auto);
+  EXPECT_EQ(options.compile.memory_bytes_max, std::uint64_t{512} << 20);
+  EXPECT_EQ(options.compile.seconds_max, 7u);
+  EXPECT_TRUE(options.compile.has_cranelift_only);
+  EXPECT_FALSE(parsed_as<ServeOptions>({"serve"}).compile.has_cranelift_only);
   EXPECT_TRUE(parsed_as<ServeOptions>({"serve"}).has_shipped_endpoints);
   EXPECT_FALSE(parsed_as<ServeOptions>({"serve", "--no-endpoints"}).has_shipped_endpoints);
   EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).engine.misses, MissUse::Off);
@@ -166,7 +169,7 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
             "choose theirs, as in context.use({\"french\", 0.5})");
   EXPECT_EQ(first_line_of_usage_error({"serve", "--prompt-repair", "--no-store"}),
             "--prompt-repair keeps what it learns in the store: leave out --no-store");
-  EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).compile_memory_bytes_max, std::uint64_t{1} << 30);
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).compile.memory_bytes_max, std::uint64_t{1} << 30);
   EXPECT_EQ(first_line_of_usage_error({"serve", "--compile-memory-max", "1MiB"}),
             "--compile-memory-max 1MiB: the compiler alone needs 64MiB");
   EXPECT_EQ(

@@ -176,6 +176,8 @@ Result<std::uint64_t> compile_memory(const std::string& text) {
                "--compile-memory-max " + text + ": the compiler alone needs 64MiB");
 }
 
+constexpr Choice<CompileSandbox> kCompileSandboxes[] = {{"auto", CompileSandbox::Auto},
+                                                        {"require", CompileSandbox::Require}};
 constexpr Choice<LogFormat> kLogFormats[] = {{"text", LogFormat::Text}, {"json", LogFormat::Json}};
 
 struct ServeState {
@@ -317,19 +319,23 @@ std::vector<Flag> sharing_rows(ServeOptions& options) {
   };
 }
 
-std::vector<Flag> compiling_rows(ServeOptions& options) {
-  Reader memory = bytes(options.compile_memory_bytes_max);
-  memory.read = [&options](const Words& words) -> Result<void> {
-    options.compile_memory_bytes_max = TRY(compile_memory(words.back()));
+std::vector<Flag> compiling_rows(CompileOptions& compile) {
+  Reader memory = bytes(compile.memory_bytes_max);
+  memory.read = [&compile](const Words& words) -> Result<void> {
+    compile.memory_bytes_max = TRY(compile_memory(words.back()));
     return {};
   };
   return {
       {"--compile-memory-max", "BYTES", std::move(memory),
        "Memory of the process that compiles a module which a client uploaded (64MiB at least); one "
        "that needs more is refused"},
-      {"--compile-seconds-max", "SECONDS", &options.compile_seconds_max,
+      {"--compile-seconds-max", "SECONDS", &compile.seconds_max,
        "Its processor time; by the clock it has four times as long", whole_within(1, 86400)},
-      {"--cranelift-only", "", &options.has_cranelift_only,
+      {"--compile-sandbox", "", one_of(compile.sandbox, "sandbox", kCompileSandboxes),
+       "The wall around that process: namespaces, landlock, and a filter of system calls. require: "
+       "a "
+       "server on a kernel that lacks one of them does not start; auto: it says so and starts"},
+      {"--cranelift-only", "", &compile.has_cranelift_only,
        "Compile what clients upload with Cranelift alone, not first with Winch, which is quicker "
        "(0.03 s for 0.2 s) and has the worse security record: for programs of people you do not "
        "trust"},
@@ -401,7 +407,7 @@ Verb add_serve_flags(CLI::App* verb) {
   });
   rows->add(answer_rows(options.endpoint_behavior), Part::Limits);
   rows->add(sharing_rows(options), Part::Limits);
-  rows->add(compiling_rows(options), Part::Limits);
+  rows->add(compiling_rows(options.compile), Part::Limits);
   rows->add(
       state->instance.limits(
           3600.0, "a quarter of the pool, or what holds 2,048 tokens where that is more", true),

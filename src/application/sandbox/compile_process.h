@@ -2,14 +2,11 @@
 // CompileProcess is a child process that compiles modules, one after the other and each within
 // limits. What it does is in compile_worker.cc; this is the side that wants the code.
 //
-// Owns     the process, which is killed where it still runs, and reaped; the pipes and files to it.
-// Thread   one at a time. The thread that starts it outlives it: the system ends the process with
-//          that thread (PR_SET_PDEATHSIG), so that it cannot outlive the server.
+// Owns     the process, as workers/worker_process.h says, and the files to it.
+// Thread   one at a time; the thread that starts it outlives it.
 // Errors   TooLarge and Timeout name the limit that the module ran into; InvalidArgument is what
 //          the compiler says of the module; Unavailable where the process could not be started, was
 //          killed or said nothing that could be understood; Io for a pipe or a file.
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -18,8 +15,9 @@
 #include <vector>
 
 #include "application/sandbox/compile_protocol.h"
-#include "application/sandbox/memory_file.h"
+#include "base/memory_file.h"
 #include "base/result.h"
+#include "workers/worker_process.h"
 
 namespace quire::sandbox {
 
@@ -36,6 +34,8 @@ struct CompileLimits {
   std::chrono::milliseconds wall_max{240'000};
   // The process ends with its module, so that a module that took the compiler over reaches no other one.
   bool is_of_one_module = false;
+  // No module is compiled in a process that lacks a part of its wall (workers/worker_wall.h).
+  bool requires_wall = false;
 };
 
 struct CompiledCode {
@@ -45,17 +45,16 @@ struct CompiledCode {
 
 class CompileProcess {
  public:
-  // `command`: a program and its arguments. It gets no environment but where libraries lie, no
-  // descriptor but those of compile_protocol.h, and no signal of the terminal.
+  // `command`: a program and its arguments. It gets the descriptors of compile_protocol.h.
   static Result<std::unique_ptr<CompileProcess>> start(const std::vector<std::string>& command,
                                                        const CompilerSetup& setup,
                                                        const CompileLimits& limits);
-  ~CompileProcess();
-  CompileProcess(const CompileProcess&) = delete;
-  CompileProcess& operator=(const CompileProcess&) = delete;
+
+  // The wall of such a process on this machine, as one that starts and ends here reports it.
+  static Result<workers::WallReport> wall_of(const std::vector<std::string>& command);
 
   // Whether it has ended, though nothing was asked of it.
-  bool has_ended();
+  bool has_ended() { return worker_->has_ended(); }
 
   // Gives the compilation up, with stopped(), if `stop_event` can be read from, before or
   // meanwhile. -1: never.
@@ -66,38 +65,23 @@ class CompileProcess {
   bool may_go_on() const { return may_go_on_; }
 
  private:
-  struct Pipe {
-    Descriptor read_end;
-    Descriptor write_end;
-    static Result<Pipe> create();
-  };
-  struct Parts {
-    // Both ends stay open, so that writing to a process that is gone raises no signal.
-    Pipe requests;
-    Pipe replies;
-    Pipe words;
-    MemoryFile module;
-    MemoryFile code;
-  };
-  CompileProcess(Parts parts, const CompileLimits& limits)
-      : parts_(std::move(parts)), limits_(limits) {}
-  Result<void> spawn(const std::vector<std::string>& command);
-  Result<void> set_limit(int resource, std::uint64_t most) const;
-  Result<void> set_limits() const;
-  Result<void> set_time_limit() const;
+  CompileProcess(std::unique_ptr<workers::WorkerProcess> worker, MemoryFile module, MemoryFile code,
+                 const CompileLimits& limits)
+      : worker_(std::move(worker)),
+        module_(std::move(module)),
+        code_(std::move(code)),
+        limits_(limits) {}
   Result<void> send(std::span<const std::byte> wasm, Effort effort);
-  void kill_and_reap();
   Error why_ended();
   Error why_ended_by(int signal) const;
   Error no_memory() const;
   Error too_large(const std::string& what, const std::string& or_else) const;
-  std::string first_words() const;
   Result<CompiledCode> take(const CompileReply& reply) const;
 
-  Parts parts_;
+  const std::unique_ptr<workers::WorkerProcess> worker_;
+  MemoryFile module_;
+  MemoryFile code_;
   const CompileLimits limits_;
-  pid_t process_ = -1;  // -1: none, or reaped.
-  int status_ = 0;      // The status of waitpid, once reaped.
   std::uint64_t wasm_bytes_ = 0;
   bool may_go_on_ = true;
 };

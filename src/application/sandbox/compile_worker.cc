@@ -1,6 +1,7 @@
 #include "application/sandbox/compile_worker.h"
 
 #if __has_include(<wasmtime.h>)
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,15 +17,30 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "application/sandbox/compile_protocol.h"
-#include "application/sandbox/memory_file.h"
 #include "application/sandbox/wasmtime_config.h"
+#include "base/descriptor.h"
+#include "base/memory_file.h"
+#include "base/planted_fault.h"
 
 namespace quire::sandbox {
+
+#ifdef QUIRE_PLANTED_FAULTS
+// Tries all that a stranger's code could want; the test of the fault defines it.
+std::string mischief();
+#else
+inline std::string mischief() {
+  return "";
+}
+#endif
+
 namespace {
 
 constexpr int kFailed = 1;
+// Threads of the process that are not wasmtime's, of which there is one for each core.
+constexpr std::uint32_t kOtherThreadCount = 8;
 // A module for which a launch waits is compiled at normal priority, for as long as programs of
 // ordinary size need. After that, and if no launch waits, tokens come first.
 constexpr timeval kUrgentTime = {.tv_sec = 0, .tv_usec = 50'000};  // Of processor time.
@@ -99,6 +115,9 @@ Result<CompileReply> write_code(const wasmtime_module_t* module, Effort effort) 
 }
 
 Result<CompileReply> compile(const CompileJob& job, wasm_engine_t* best, wasm_engine_t* quick) {
+  if (is_planted(Fault::CompilerTakenOver)) {
+    return Error(ErrorCode::InvalidArgument, mischief());
+  }
   const MappedBytes wasm = TRY(MappedBytes::map(kModule, job.wasm_bytes));
   if (job.effort == Effort::Quick && quick != nullptr) {
     // Cranelift may compile a module that Winch cannot.
@@ -115,15 +134,29 @@ WasmEngine make_engine(const CodeLayout& layout, Effort effort) {
   return engine;
 }
 
-// Whether the process still holds much memory after a module.
-bool has_grown() {
-  std::FILE* file = std::fopen("/proc/self/statm", "re");
-  if (file == nullptr) return true;
+// Whether the process still holds much memory after a module. `statm`: /proc/self/statm, which was
+// opened before the wall was raised.
+bool has_grown(int statm) {
+  char text[128] = {};
+  if (pread(statm, text, sizeof text - 1, 0) <= 0) return true;
   unsigned long mapped = 0;
   unsigned long resident = 0;  // Pages.
-  const int fields = std::fscanf(file, "%lu %lu", &mapped, &resident);
-  std::fclose(file);
+  const int fields = std::sscanf(text, "%lu %lu", &mapped, &resident);
   return fields != 2 || resident * static_cast<std::uint64_t>(getpagesize()) > kResidentBytesMax;
+}
+
+// For the parent, which quotes it.
+int fail_with(const std::string& words) {
+  (void)!write(kWords, words.data(), words.size());
+  return kFailed;
+}
+
+int report_wall(const workers::WallReport& wall) {
+  CompileReply record;
+  record.outcome = CompileOutcome::WallReported;
+  record.wall = wall;
+  reply(record);
+  return 0;
 }
 
 volatile std::sig_atomic_t is_patient = 0;
@@ -155,9 +188,12 @@ Result<CompileReply> compile_in_time(const CompileJob& job, wasm_engine_t* best,
 }  // namespace
 
 int compile_worker_main() {
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return kFailed;
-  }
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return kFailed;
+  const Descriptor statm(open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  const Result<workers::WallReport> raised =
+      workers::raise_wall(std::max(1u, std::thread::hardware_concurrency()) + kOtherThreadCount);
+  if (!raised.ok()) return fail_with(std::string(raised.error().message()));
+  const workers::WallReport& wall = raised.value();
   std::set_new_handler(end_without_memory);
   struct sigaction action{};
   action.sa_handler = be_patient;
@@ -165,6 +201,10 @@ int compile_worker_main() {
   if (sigaction(SIGPROF, &action, nullptr) != 0) return kFailed;
   CompilerSetup setup;
   if (!read_record(setup)) return 0;
+  if (setup.only_reports_wall != 0) return report_wall(wall);
+  if (setup.requires_wall != 0 && !wall.is_whole()) {
+    return fail_with("its sandbox lacks " + workers::missing_walls(wall));
+  }
   const WasmEngine best = make_engine(setup.best, Effort::Best);
   const WasmEngine quick =
       setup.has_quick != 0 ? make_engine(setup.quick, Effort::Quick) : WasmEngine();
@@ -172,7 +212,7 @@ int compile_worker_main() {
   for (std::uint32_t count = 1; read_record(job); ++count) {
     const Result<CompileReply> done = compile_in_time(job, best.get(), quick.get());
     CompileReply record = done.ok() ? done.value() : refusal(done.error());
-    const bool is_last = is_patient != 0 || count == kJobCountMax || has_grown();
+    const bool is_last = is_patient != 0 || count == kJobCountMax || has_grown(statm.get());
     record.is_last = is_last ? 1 : 0;
     reply(record);
     if (is_last) break;

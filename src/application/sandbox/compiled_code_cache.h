@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-#include "application/sandbox/memory_file.h"
+#include "base/memory_file.h"
 #include "base/result.h"
 #include "base/sha256.h"
 

@@ -31,6 +31,7 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
 
 HttpAnswer Gateway::metrics() const {
   ServerSnapshot snapshot = clients_.snapshot(0);
+  snapshot.compiler_wall = parts_.compiler_wall;
   if (parts_.log_lines_dropped) snapshot.log_lines_dropped = parts_.log_lines_dropped();
   return {.status = 200,
           .body = metrics_page(snapshot, endpoints_.figures(), parts_.manager.run_figures(),

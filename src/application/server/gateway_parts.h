@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "control/api/adapter_catalog.h"
 #include "control/api/control_port.h"
+#include "workers/worker_wall.h"
 
 namespace quire::server {
 
@@ -36,6 +37,7 @@ struct GatewayParts {
   bool shows_errors = false;    // Clients read the errors in which endpoints end.
   std::function<std::uint64_t()> log_lines_dropped = {};  // Empty: the log drops none.
   ClientAdapters adapters = {};
+  workers::WallReport compiler_wall = {};  // Of the processes that compile what clients upload.
 };
 
 // Launches by clients of WebSockets, since the server began.

@@ -80,6 +80,15 @@ void add_requests(MetricsText& page, const ServerSnapshot& snapshot,
                snapshot.log_lines_dropped);
 }
 
+void add_sandbox(MetricsText& page, const workers::WallReport& wall) {
+  page.family("quire_compile_sandbox", "gauge",
+              "1, for each part of the sandbox of the process that compiles what clients upload; 0 "
+              "if the machine lacks it.");
+  for (const workers::Wall each : workers::kWalls) {
+    page.sample({{"part", workers::name_of(each)}}, std::uint64_t{wall.stands(each) ? 1u : 0u});
+  }
+}
+
 // Figures of models with recurrent layers.
 void add_states(MetricsText& page, const control::StateStatistics& states) {
   page.gauge("quire_state_slots", "Slots for the states of recurrent layers.", states.slot_count);
@@ -283,6 +292,7 @@ std::string metrics_page(const ServerSnapshot& snapshot, const EndpointFigures& 
   add_about(page, snapshot);
   add_requests(page, snapshot, runs);
   add_memory(page, *snapshot.usage);
+  add_sandbox(page, snapshot.compiler_wall);
   add_model_work(page, snapshot.control, histograms);
   add_adapters(page, snapshot.adapters);
   add_endpoints(page, snapshot.requests, endpoints);

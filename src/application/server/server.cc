@@ -22,7 +22,8 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
                 .tells_requests = parts.tells_requests,
                 .shows_errors = parts.shows_errors,
                 .log_lines_dropped = parts.log_lines_dropped,
-                .adapters = parts.adapters},
+                .adapters = parts.adapters,
+                .compiler_wall = parts.compiler_wall},
                options.sockets, options.service) {
   link_.clock = &parts.clock;
   link_.adapters = parts.adapters.catalog;

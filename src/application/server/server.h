@@ -48,6 +48,7 @@ struct ServerParts {
   bool shows_errors = false;    // The same.
   std::function<std::uint64_t()> log_lines_dropped = {};
   ClientAdapters adapters = {};
+  workers::WallReport compiler_wall = {};
 };
 
 class Server {

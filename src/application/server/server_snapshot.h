@@ -11,6 +11,7 @@
 #include "application/server/adapter_desk.h"
 #include "application/server/gateway_parts.h"
 #include "control/api/control_port.h"
+#include "workers/worker_wall.h"
 
 namespace quire::server {
 
@@ -28,6 +29,7 @@ struct ServerSnapshot {
   std::uint64_t refused_count = 0;
   RequestCounts requests;
   std::uint64_t log_lines_dropped = 0;
+  workers::WallReport compiler_wall;
   control::ControlStatistics control;
   AdapterFigures adapters;
   std::optional<lifecycle::Usage> usage;  // Where it was asked for: it walks all instances.

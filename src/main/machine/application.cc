@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "application/hostcalls/calls.h"
 #include "application/net/curl_http_client.h"
@@ -18,6 +19,10 @@ namespace {
 
 // As it runs here, even where another was installed in its place meanwhile.
 constexpr const char* kThisProgram = "/proc/self/exe";
+
+std::vector<std::string> compiler_command() {
+  return {kThisProgram, sandbox::kCompileVerb};
+}
 
 // Compiled programs, ours alone; empty where no folder can be had: then nothing is kept.
 std::string compiled_code_folder() {
@@ -75,6 +80,10 @@ struct Application::Parts {
   WalkSink* walk_sink;
 };
 
+Result<workers::WallReport> compiler_wall() {
+  return sandbox::CompileProcess::wall_of(compiler_command());
+}
+
 Result<std::unique_ptr<Application>> Application::build(Machine& machine, const Clock& clock,
                                                         const SandboxOptions& options,
                                                         WalkSink* walk) {
@@ -94,7 +103,7 @@ Result<std::unique_ptr<Application>> Application::build(const ApplicationBase& b
   wasm.runtimes_folder = runtimes_folder();
   wasm.traps_tell_lines = options.traps_tell_lines;
   if (options.compile) {
-    wasm.compiler_command = {kThisProgram, sandbox::kCompileVerb};
+    wasm.compiler_command = compiler_command();
     wasm.compile = *options.compile;
   }
   std::unique_ptr<sandbox::WasmRuntime> runtime =

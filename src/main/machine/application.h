@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "main/machine/machine.h"
+#include "workers/worker_wall.h"
 
 namespace quire {
 
@@ -41,6 +42,10 @@ struct ApplicationBase {
   Wakeup& wakeup;
   const control::AdapterCatalog* adapters = nullptr;  // Null: no model has any.
 };
+
+// The wall of a process that compiles a client's module (SandboxOptions::compile) on this machine.
+// Unavailable if such a process cannot be had.
+Result<workers::WallReport> compiler_wall();
 
 class Application {
  public:

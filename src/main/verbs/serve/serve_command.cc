@@ -18,6 +18,7 @@
 #include "main/machine/machine.h"
 #include "main/machine/machine_facts.h"
 #include "main/machine/usage_recorder.h"
+#include "main/verbs/serve/compiler_sandbox.h"
 #include "main/verbs/serve/end_watch.h"
 #include "main/verbs/serve/log_writer.h"
 #include "main/verbs/serve/operator_log.h"
@@ -209,7 +210,7 @@ Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& 
        .memory_bytes_max = memory_bytes_max,
        .program_memory_bytes_max = of_all,
        .compile = compile_limits(options),
-       .has_quick_compiler = !options.has_cranelift_only && options.keys_file.empty(),
+       .has_quick_compiler = !options.compile.has_cranelift_only && options.keys_file.empty(),
        .has_keyed_numbers = true,
        .usage = usage}));
   name_tenants(options.tenants, application->manager());
@@ -324,14 +325,32 @@ void serve_until_asked(const cli::ServeOptions& options, server::Server& server,
   tell({"stopped", Severity::Info, ""});
 }
 
-Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watches& watches) {
-  const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
-  // Mistakes in the user's words and files are reported before a model is loaded.
+// The user's words and files, and the machine. Mistakes in them are reported before a model is
+// loaded.
+struct Checked {
+  wire::Endpoint listen;
+  std::optional<access::KeyRing> keys;
+  LaunchSettings launches;
+  workers::WallReport compiler_wall;
+};
+Result<Checked> check(const cli::ServeOptions& options, const server::TellOperator& tell) {
   wire::Endpoint listen = TRY(listen_address(options));
   std::optional<access::KeyRing> keys = TRY(read_keys(options, listen, tell));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   server::TenantInstances tenants = TRY(tenant_instances(options.tenants, limits));
   server::Environments variables = TRY(environments(options));
+  const workers::WallReport wall =
+      TRY(check_compiler_sandbox(compiler_wall(), options.compile.sandbox, tell));
+  return Checked{std::move(listen),
+                 std::move(keys),
+                 {std::move(limits), std::move(tenants), std::move(variables)},
+                 wall};
+}
+
+Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watches& watches) {
+  const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
+  Checked checked = TRY(check(options, tell));
+  LaunchSettings& launches = checked.launches;
   const std::unique_ptr<AccessReload> reload =
       TRY(AccessReload::create({options.keys_file, tls_files(options)}, tell));
   ServedPrograms programs(options);
@@ -344,16 +363,19 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   const server::SocketLimits sockets = socket_limits(options, tell);
   const SteadyClock clock;
   const std::uint64_t begun_ns = clock.now_ns();
-  std::unique_ptr<server::EarlyServer> early = TRY(listen_early(options, listen, sockets, tell));
+  std::unique_ptr<server::EarlyServer> early =
+      TRY(listen_early(options, checked.listen, sockets, tell));
   SystemRandom random;
   const SystemWallClock wall_clock;
   const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock, tell));
   const std::unique_ptr<Machine> machine = TRY(build_machine(options, clock, tell));
   if (watches.end.is_asked()) return stopped_early(tell);
-  const std::unique_ptr<Application> application = TRY(build_application(
-      options, memory_bytes_max(tenants, limits), *machine, clock, usage.get(), tell));
-  share_pages(options, *machine, limits);
-  tenants = TRY(tenant_instances(options.tenants, limits));  // With their share of the pages.
+  const std::unique_ptr<Application> application =
+      TRY(build_application(options, memory_bytes_max(launches.tenants, launches.limits), *machine,
+                            clock, usage.get(), tell));
+  share_pages(options, *machine, launches.limits);
+  // With their share of the pages.
+  launches.tenants = TRY(tenant_instances(options.tenants, launches.limits));
   const std::unique_ptr<server::Server> server = TRY(server::Server::open(
       {.manager = application->manager(),
        .loop = application->loop(),
@@ -365,10 +387,10 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
        .tells_requests = !log.is_for_people(),
        .shows_errors = options.endpoint_behavior.shows_errors,
        .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); },
-       .adapters = {adapters_of(*machine), options.adapters_folder}},
-      server_options(options, std::move(listen), sockets,
-                     {std::move(limits), std::move(tenants), std::move(variables)},
-                     std::move(endpoints), std::move(keys)),
+       .adapters = {adapters_of(*machine), options.adapters_folder},
+       .compiler_wall = checked.compiler_wall},
+      server_options(options, std::move(checked.listen), sockets, std::move(launches),
+                     std::move(endpoints), std::move(checked.keys)),
       std::move(early)));
   const Result<void> named = programs.bring(application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());

@@ -150,10 +150,11 @@ server::ServerOptions server_options(const cli::ServeOptions& options, wire::End
 sandbox::CompileLimits compile_limits(const cli::ServeOptions& options) {
   constexpr std::uint32_t kWallShare = 4;  // The rest of the time is for who wants the cores too.
   sandbox::CompileLimits limits;
-  limits.memory_bytes_max = options.compile_memory_bytes_max;
-  limits.cpu_seconds_max = options.compile_seconds_max;
+  limits.memory_bytes_max = options.compile.memory_bytes_max;
+  limits.cpu_seconds_max = options.compile.seconds_max;
+  limits.requires_wall = options.compile.sandbox == cli::CompileSandbox::Require;
   limits.is_of_one_module = !options.keys_file.empty();  // Clients do not trust one another.
-  limits.wall_max = std::chrono::seconds(std::uint64_t{options.compile_seconds_max} * kWallShare);
+  limits.wall_max = std::chrono::seconds(std::uint64_t{options.compile.seconds_max} * kWallShare);
   return limits;
 }
 

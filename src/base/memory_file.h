@@ -3,7 +3,7 @@
 // process to another.
 //
 // Owns     its descriptor, and thereby its bytes. The descriptor's number is 10 or more, so that
-//          neither takes the place of one that a new process gets (see compile_process.cc).
+//          neither takes the place of one that a new process gets (see workers/worker_process.cc).
 // Thread   one at a time.
 // Errors   Io, with what the system said.
 #include <cstddef>
@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "base/sha256.h"
 
-namespace quire::sandbox {
+namespace quire {
 
 // The same open file under a number of 10 or more, closed when a program is started.
 Result<Descriptor> lift(Descriptor low);
@@ -69,4 +69,4 @@ struct SealedCopy {
 };
 Result<SealedCopy> sealed_copy(const ReadAt& read, std::uint64_t begin, std::uint64_t end);
 
-}  // namespace quire::sandbox
+}  // namespace quire

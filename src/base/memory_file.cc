@@ -1,4 +1,4 @@
-#include "application/sandbox/memory_file.h"
+#include "base/memory_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,13 +10,13 @@
 #include <cstring>
 #include <vector>
 
-namespace quire::sandbox {
+namespace quire {
 namespace {
 
 constexpr int kLowest = 10;
 constexpr std::size_t kPartBytes = std::size_t{256} << 10;  // Copied at once.
 
-Error system_error(const std::string& what) {
+Error memory_file_error(const std::string& what) {
   return Error(ErrorCode::Io, what + ": " + std::strerror(errno));
 }
 
@@ -24,7 +24,7 @@ Error system_error(const std::string& what) {
 
 Result<Descriptor> lift(Descriptor low) {
   Descriptor high(fcntl(low.get(), F_DUPFD_CLOEXEC, kLowest));
-  if (high.get() < 0) return system_error("a descriptor cannot be had");
+  if (high.get() < 0) return memory_file_error("a descriptor cannot be had");
   return high;
 }
 
@@ -32,7 +32,7 @@ Result<void> write_whole(int descriptor, std::span<const std::byte> bytes, const
   while (!bytes.empty()) {
     const ssize_t written = write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return system_error("cannot write " + to);
+    if (written <= 0) return memory_file_error("cannot write " + to);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
   return {};
@@ -42,7 +42,7 @@ Result<MappedBytes> MappedBytes::map(int descriptor, std::uint64_t byte_count) {
   if (byte_count == 0) return MappedBytes({});
   void* at = mmap(nullptr, byte_count, PROT_READ, MAP_SHARED, descriptor, 0);
   if (at == MAP_FAILED) {
-    return system_error("cannot map " + std::to_string(byte_count) + " bytes of a file");
+    return memory_file_error("cannot map " + std::to_string(byte_count) + " bytes of a file");
   }
   return MappedBytes(std::span(static_cast<const std::byte*>(at), byte_count));
 }
@@ -53,19 +53,20 @@ MappedBytes::~MappedBytes() {
 
 Result<MemoryFile> MemoryFile::create(const char* name) {
   Descriptor low(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (low.get() < 0) return system_error("cannot make a file in memory");
+  if (low.get() < 0) return memory_file_error("cannot make a file in memory");
   return MemoryFile(TRY(lift(std::move(low))));
 }
 
 Result<std::uint64_t> MemoryFile::bytes() const {
   struct stat status{};
-  if (fstat(descriptor_.get(), &status) != 0) return system_error("cannot look at a file");
+  if (fstat(descriptor_.get(), &status) != 0) return memory_file_error("cannot look at a file");
   return static_cast<std::uint64_t>(status.st_size);
 }
 
 Result<void> MemoryFile::seal() {
   constexpr int kAll = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-  if (fcntl(descriptor_.get(), F_ADD_SEALS, kAll) != 0) return system_error("cannot seal a file");
+  if (fcntl(descriptor_.get(), F_ADD_SEALS, kAll) != 0)
+    return memory_file_error("cannot seal a file");
   return {};
 }
 
@@ -83,4 +84,4 @@ Result<SealedCopy> sealed_copy(const ReadAt& read, std::uint64_t begin, std::uin
   return SealedCopy{std::move(file), hash.finish()};
 }
 
-}  // namespace quire::sandbox
+}  // namespace quire
