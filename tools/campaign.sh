@@ -5,7 +5,7 @@
 #             whose server's memory may grow by a twentieth and no more, and beside which the
 #             victim's p99 between tokens is at most 1.5 times that alone, and so a stream's beside
 #             another tenant's floods of output and of grammars
-#   engines   the Rust tests of engines/
+#   engines   the Rust tests of engines/, and that no crate of theirs has an open advisory
 #   asan      all tests under ASan and UBSan, with the day's share of the seeds (all of them
 #             take the scalar kernels' bits alone three minutes without sanitizers), and a million
 #             random host calls
@@ -51,6 +51,7 @@ tsan() (
 )
 
 engines() {
+  step advisories "tools/check_advisories.py" python3 tools/check_advisories.py
   step engines "cargo test of engines/, on the build's own target folder" tools/build_engines.sh --test
 }
 
