@@ -291,7 +291,14 @@ AdapterCount AdapterRegistry::count() const {
 
 AdapterCount AdapterRegistry::count_of(TenantId tenant) const {
   const std::lock_guard lock(mutex_);
-  return {counts_.count_of(tenant), bytes_.count_of(tenant)};
+  AdapterCount own{counts_.count_of(tenant), bytes_.count_of(tenant)};
+  // An adapter whose last user went is in the account until the tenant adds or removes one.
+  for (const Leaving& each : leaving_) {
+    if (each.tenant != tenant || !each.adapter.expired()) continue;
+    --own.count;
+    own.bytes -= each.bytes;
+  }
+  return own;
 }
 
 AdapterQuota AdapterRegistry::quota_of(TenantId tenant) const {

@@ -105,7 +105,7 @@ TEST_F(Registry, RefusesTheNameOfAnyModel) {
 }
 
 TEST_F(Registry, RefusesNamesFilesAndModelsThatAreNone) {
-  for (const char* name : {"", "a b", "a:b", "a/b", "a\nb"}) {
+  for (const char* name : {"", "a b", "a:b", "a/b", "a\nb", ".", ".."}) {
     EXPECT_EQ(refused(kOne, name, "1"), ErrorCode::InvalidArgument) << name;
   }
   EXPECT_EQ(refused(kOne, std::string(65, 'a'), "1"), ErrorCode::InvalidArgument);
@@ -177,8 +177,11 @@ TEST_F(Registry, CountsWhatIsLoadedAndWhatIsRemovedAndInUse) {
   ChosenAdaptersRef held = registry.choose(kOne, kModel, {{"own"}}).value();
   ASSERT_TRUE(registry.remove(kOne, kModel, "own").ok());
   EXPECT_EQ(registry.count().bytes, 2 * bytes) << "it is still in use";
+  EXPECT_EQ(registry.count_of(kOne).bytes, bytes);
   held = nullptr;
   EXPECT_EQ(registry.count().bytes, bytes);
+  EXPECT_EQ(registry.count_of(kOne).count, 0u);
+  EXPECT_EQ(registry.count_of(kOne).bytes, 0u);
 }
 
 TEST_F(Registry, KeepsItsAccountsThroughRandomAddsAndRemoves) {

@@ -18,13 +18,16 @@ Result<void> check_adapter_name(std::string_view name) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
            (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_';
   };
-  if (!name.empty() && name.size() <= kAdapterNameBytesMax &&
+  // Proxies fold a path that ends in one of these two.
+  const bool is_folder = name == "." || name == "..";
+  if (!name.empty() && !is_folder && name.size() <= kAdapterNameBytesMax &&
       std::all_of(name.begin(), name.end(), is_allowed)) {
     return {};
   }
   return Error(ErrorCode::InvalidArgument, "adapter name " + in_quotes(name) + " is not 1 to " +
                                                std::to_string(kAdapterNameBytesMax) +
-                                               " letters, digits, dots, dashes and underscores");
+                                               " letters, digits, dots, dashes and underscores, "
+                                               "and not . or ..");
 }
 
 }  // namespace quire::control
