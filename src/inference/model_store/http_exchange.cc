@@ -165,6 +165,12 @@ void Exchange::configure(CURL* curl, const WebUrl& url, curl_slist* fields, char
 Error Exchange::failure(CURLcode code, const WebUrl& url, const char* message) {
   if (error_) return std::move(*error_);
   if (code == CURLE_ABORTED_BY_CALLBACK) return Error(ErrorCode::Cancelled, "stopped");
+  // libcurl says this of a head with more than its 100 KB in one line, too.
+  if (code == CURLE_OUT_OF_MEMORY) {
+    return Error(
+        ErrorCode::TooLarge,
+        url.shown() + ": the head of the answer is too large, or there is no memory for it");
+  }
   const std::string reason = *message != '\0' ? message : curl_easy_strerror(code);
   // The caller knows the first address, and not where redirects led.
   const std::string where = heads_.size() > 1 ? url.shown() + ": " : std::string();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/http_server.h"
+
 namespace quire::inference::http_exchange_test {
 namespace {
 
@@ -35,6 +37,26 @@ TEST(HttpHead, OfAnInterimAnswerIsForgotten) {
 std::string followed(const std::string& from, const std::string& location) {
   const Result<WebUrl> next = WebUrl::parse(from).value().follow(location);
   return next.ok() ? next.value().text() : std::string(next.error().message());
+}
+
+class Nothing final : public HttpReceiver {
+ public:
+  Result<bool> begin(const std::vector<HttpHead>&) override { return true; }
+  Result<void> receive(std::span<const std::byte>) override { return {}; }
+};
+
+TEST(HttpGet, OfALineThatIsTooLongBlamesTheHeadAndNotTheMemory) {
+  const test::HttpServer server([](test::HttpConnection& connection) {
+    if (!connection.read_head()) return;
+    connection.respond("200 OK", "X-Long: " + std::string(1 << 20, 'a') + "\r\n", "");
+  });
+  Nothing receiver;
+  const Result<void> got = http_get(
+      {.url = "http://127.0.0.1:" + std::to_string(server.port()), .is_direct = true}, receiver);
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().code(), ErrorCode::TooLarge);
+  EXPECT_NE(got.error().message().find("the head of the answer is too large"), std::string::npos)
+      << got.error().message();
 }
 
 TEST(WebUrl, FollowsLocationsOfEveryForm) {
