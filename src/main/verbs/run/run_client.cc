@@ -34,7 +34,8 @@ void note_first(std::uint64_t first_ns, std::uint64_t& least_ns, std::uint64_t& 
 }  // namespace
 
 void RunClient::print_line(std::size_t number, std::string_view line) {
-  print("[" + std::to_string(number) + "] " + std::string(line) + "\n");
+  cli::TerminalText text = cli::TerminalText::of_standard_output();
+  print("[" + std::to_string(number) + "] " + text.add(line) + text.finish() + "\n");
 }
 
 void RunClient::print_json(std::size_t number, const char* key, std::string_view text) {
@@ -51,7 +52,7 @@ void RunClient::hear(std::size_t number, const service::Message& said) {
   if (style_ == cli::OutputStyle::Json) {
     print_json(number, "message", said.bytes);
   } else if (!several_) {
-    print(said.bytes);
+    print(output_.add(said.bytes));
     if (!said.bytes.empty()) last_byte_ = said.bytes.back();
   } else {
     std::string& line = unfinished_lines_[number];
@@ -202,6 +203,7 @@ void RunClient::hear(std::size_t number, const service::Ended& said) {
   if (auto rest = unfinished_lines_.extract(number); !rest.empty() && !rest.mapped().empty()) {
     print_line(number, rest.mapped());
   }
+  print(output_.finish());
   // The next output, here or in a shell, begins a line of its own.
   if (!several_ && style_ == cli::OutputStyle::Text && last_byte_ != '\n') {
     print("\n");

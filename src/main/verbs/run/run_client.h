@@ -2,8 +2,9 @@
 // RunClient is the client of the instances that `quire run` launches: it prints what they say and
 // keeps the files that they send, where the user named a folder for them.
 //
-// One instance: its messages go to standard output as they are. Several: whole lines, each after
-// the number of its instance. JSON: one object a line.
+// One instance: its messages go to standard output as they are, and to a terminal without its
+// controls (cli/terminal_text.h). Several: whole lines, each after the number of its instance.
+// JSON: one object a line.
 //
 // Owns     the text that waits for the end of its line, files on their way, and how each instance
 //          ended.
@@ -17,6 +18,7 @@
 
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "cli/terminal_text.h"
 #include "main/verbs/run/program_log.h"
 #include "main/verbs/run/received_files.h"
 #include "service/listener.h"
@@ -100,6 +102,7 @@ class RunClient final : public service::Listener {
   std::map<InstanceId, std::size_t> numbers_;
   std::map<std::size_t, std::string> unfinished_lines_;  // By number; only when several.
   char last_byte_ = '\n';                                // Of standard output.
+  cli::TerminalText output_ = cli::TerminalText::of_standard_output();  // Of one instance.
   ProgramLog log_;
   bool is_interrupted_ = false;
   std::size_t failed_count_ = 0;

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/terminal.h"
+#include "cli/terminal_text.h"
 #include "main/machine/adapter_loading.h"
 #include "main/machine/host_generator.h"
 #include "main/machine/machine.h"
@@ -88,6 +89,7 @@ Result<void> generate(const cli::GenerateOptions& options) {
   cli::Progress progress(terminal, clock, "prompt tokens");
   loop.watch([&] { progress.update(generator.statistics().computed_token_count, prompt.size()); });
   std::string text;
+  cli::TerminalText output = cli::TerminalText::of_standard_output();
   while (!generator.ended()) {
     generator.begin_step();
     const std::string shown = TRY(generator.finish_step());
@@ -96,12 +98,12 @@ Result<void> generate(const cli::GenerateOptions& options) {
       loop.watch({});
       progress.finish();
     }
-    if (streams) print(shown);
+    if (streams) print(output.add(shown));
     text += shown;
   }
   timing.end_ns = clock.now_ns();
   if (streams) {
-    print("\n");
+    print(output.finish() + "\n");
     return {};
   }
   const nlohmann::json answer = {

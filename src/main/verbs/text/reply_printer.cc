@@ -27,6 +27,7 @@ void ReplyPrinter::add(std::string_view part) {
 
 void ReplyPrinter::end() {
   show(wrap_.finish());
+  if (kind_ == Kind::Answer) print(output_.finish());
   if (kind_ == Kind::Thoughts && last_byte_ != '\n') show("\n");
 }
 
@@ -34,7 +35,7 @@ void ReplyPrinter::show(const std::string& text) {
   if (text.empty()) return;
   last_byte_ = text.back();
   if (kind_ == Kind::Answer) {
-    print(text);
+    print(output_.add(text));
     return;
   }
   const cli::Terminal terminal = cli::Terminal::standard_error();

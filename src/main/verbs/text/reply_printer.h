@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/terminal_text.h"
 #include "cli/word_wrap.h"
 
 namespace quire {
@@ -31,7 +32,8 @@ class ReplyPrinter {
 
   const Kind kind_;
   cli::WordWrap wrap_;
-  char last_byte_ = '\n';  // Of what was shown.
+  cli::TerminalText output_ = cli::TerminalText::of_standard_output();  // Of answers.
+  char last_byte_ = '\n';                                               // Of what was shown.
 };
 
 }  // namespace quire
