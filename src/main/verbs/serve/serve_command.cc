@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -406,9 +408,18 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   return cli::number(cli::ExitCode::Ok);
 }
 
+// A core dump would hold the keys and texts of every tenant. No program that a server starts, such
+// as a compiler of --watch, needs more privileges than the server has.
+void give_up_dumps_and_privileges() {
+  const rlimit none = {0, 0};
+  (void)setrlimit(RLIMIT_CORE, &none);
+  (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 }  // namespace
 
 int serve_command(const cli::ServeOptions& options) {
+  give_up_dumps_and_privileges();
   mallopt(M_MMAP_THRESHOLD, kOwnPagesBytes);
   mallopt(M_TRIM_THRESHOLD, kOwnPagesBytes);
   // A reader of the log that goes must not end the server.
