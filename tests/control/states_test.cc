@@ -136,8 +136,8 @@ TEST(States, AMissSaysHowFarBackTheNextStateWas) {
   options.controller.miss_scope = MissScope::OwnDomain;
   Harness harness(options);
   Program(harness).flush(count_tokens(200));
-  std::vector<std::uint32_t> other = count_tokens(120);
-  other.back() = 511;
+  std::vector<std::uint32_t> other = count_tokens(130);
+  other[119] = 511;
   Program branch(harness);
   branch.flush(other);
   const std::vector<InstanceMiss> misses = *harness.controller->misses(branch.guest);
@@ -147,7 +147,7 @@ TEST(States, AMissSaysHowFarBackTheNextStateWas) {
   EXPECT_EQ(misses[0].token_count, 112u);
   EXPECT_EQ(misses[1].reason, MissReason::Differs);
   EXPECT_EQ(misses[1].position, 112u);
-  EXPECT_EQ(misses[1].token_count, 8u);
+  EXPECT_EQ(misses[1].token_count, 18u);
 }
 
 // A prompt of 100 tokens, with a mark, and 60 that only this turn has.
@@ -216,7 +216,7 @@ TEST(States, MarksAreLostWhereNoSlotIsFreeAndNothingFails) {
 
 TEST(States, TheHintOfAContextIsOneForItsStates) {
   for (const ContextHintKind hint : {ContextHintKind::Done, ContextHintKind::WillResume}) {
-    Harness harness(with_states(4));
+    Harness harness(with_states(5));
     Program hinted(harness);
     hinted.flush(count_tokens(100));
     harness.send(hinted.guest, ContextHint{hinted.context, hint}, false);

@@ -33,7 +33,7 @@ def tiny_chat_model(folder):
     return model
 
 
-# Of a template that writes the thoughts of an answer only up to the user's next message.
+# A template that writes the thoughts of an answer only up to the next message of the user.
 BEGIN_OF_ANSWER = "<|assistant|><think>\n"
 BEGIN_COUNT_OF_HYBRID = 1 + len(BEGIN_OF_ANSWER) - len("<|assistant|>")  # At most a token each byte, but one for the turn.
 TEMPLATE_OF_HYBRID = (
