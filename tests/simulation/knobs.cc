@@ -11,6 +11,7 @@ namespace {
 
 // Apart from what else is drawn from a seed.
 constexpr std::uint64_t kKnobsStream = 0x6b6e6f6273u;
+constexpr std::uint64_t kShortageStream = 0x73686f7274u;
 constexpr std::uint64_t kTenantsStream = 0x74656e616e74u;
 
 control::DispatchPolicy some_policy(Dice& dice) {
@@ -98,8 +99,16 @@ void be_stormy(Knobs& knobs, Dice& dice) {
   knobs.disk_error = dice.below(20);
   knobs.trap = dice.below(10);
   knobs.kill = dice.below(4);
-  knobs.clock_jump = dice.below(3);
+  knobs.trouble.clock_jump = dice.below(3);
   knobs.abandon = dice.below(30);
+}
+
+// A fake guest has 64 KiB and a few bytes that are held for it.
+void be_short(Knobs& knobs, Dice dice) {
+  knobs.trouble.is_short = true;
+  knobs.trouble.program_memory_bytes_max = std::uint64_t{dice.between(2, 12)} << 16;
+  knobs.trouble.disk_bytes_max = std::uint64_t{dice.between(100, 800)} << 10;
+  knobs.trouble.stand_still = dice.below(20);
 }
 
 }  // namespace
@@ -123,7 +132,11 @@ const char* scenario_name(Scenario scenario) {
 Knobs Knobs::of_seed(std::uint64_t seed) {
   constexpr std::uint32_t kStates[] = {2, 3, 5, 16, 64};
   Knobs knobs = of(static_cast<Scenario>(seed % kScenarioCount), seed);
-  if (seed >= kStateSeeds) knobs.state_count = kStates[seed / kScenarioCount % std::size(kStates)];
+  if (seed >= kShortageSeeds) {
+    be_short(knobs, Dice(seed ^ kShortageStream));
+  } else if (seed >= kStateSeeds) {
+    knobs.state_count = kStates[seed / kScenarioCount % std::size(kStates)];
+  }
   return knobs;
 }
 

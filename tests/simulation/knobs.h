@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "application/lifecycle/launch.h"
+#include "application/lifecycle/program_memory.h"
 #include "application/lifecycle/tenant_meter.h"
 #include "control/controller/controller.h"
 
@@ -20,10 +21,21 @@ const char* scenario_name(Scenario scenario);
 
 // Models have states from here on. (Worlds have adapters from kAdapterSeeds on.)
 inline constexpr std::uint64_t kStateSeeds = 2'000'000'000;
+// From here on the machine is short of memory for programs and of disk, and stands still.
+inline constexpr std::uint64_t kShortageSeeds = 3'000'000'000;
 
 struct TierKnobs {  // Pages of each model.
   std::uint32_t host_page_count = 0;
   std::uint32_t disk_page_count = 0;
+};
+
+struct MachineTrouble {
+  std::uint32_t clock_jump = 0;  // Of events, in percent: it slept, or the time of day was set.
+  // Shortages, drawn from a stream of their own.
+  bool is_short = false;
+  std::uint64_t program_memory_bytes_max = lifecycle::ProgramMemory::kUnlimited;
+  std::uint64_t disk_bytes_max = std::uint64_t{1} << 60;
+  std::uint32_t stand_still = 0;  // Of the runs of guests, in tenths of a percent.
 };
 
 struct Knobs {
@@ -61,8 +73,8 @@ struct Knobs {
   std::uint32_t disk_error = 0;    // Of system calls, in tenths of a percent.
   std::uint32_t trap = 0;          // Of the waits of a guest.
   std::uint32_t kill = 0;          // Of events: the operator kills some instance.
-  std::uint32_t clock_jump = 0;    // Of events: the machine slept, or the time of day was set.
-  std::uint32_t abandon = 0;       // Of futures: the guest drops what it asked for.
+  MachineTrouble trouble;
+  std::uint32_t abandon = 0;  // Of futures: the guest drops what it asked for.
 
   bool can_compute_fail() const { return device_error > 0 || nan_logits > 0; }
   // Whether a page that cannot be computed again can be lost, on its way to a tier or there; its

@@ -94,6 +94,8 @@ TimedDisk::TimedDisk(const Knobs& knobs, std::uint64_t seed, const Clock& clock,
 }
 
 std::unique_ptr<store::SnapshotStore> TimedDisk::open_store(const WallClock& wall_clock) {
+  const MachineTrouble& trouble = knobs_.trouble;
+  files_.bytes_max = trouble.disk_bytes_max;
   store::StoreOptions options;
   options.folder = "store";
   // As the tiers of all models together have (World).

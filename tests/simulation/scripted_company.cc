@@ -340,7 +340,8 @@ void ScriptedGuest::kill_child() {
 
 // If the machine slept, servers may seem late.
 ErrorCode ScriptedGuest::timeout_after_jump() const {
-  return town_.knobs.clock_jump > 0 ? ErrorCode::Timeout : ErrorCode{};
+  const MachineTrouble& trouble = town_.knobs.trouble;
+  return trouble.clock_jump + trouble.stand_still > 0 ? ErrorCode::Timeout : ErrorCode{};
 }
 
 void ScriptedGuest::fetch() {

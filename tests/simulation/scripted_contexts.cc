@@ -490,7 +490,8 @@ constexpr std::initializer_list<ErrorCode> kDiskErrors = {
 bool ScriptedGuest::disk_failed(const char* what, const Taken& taken,
                                 std::initializer_list<ErrorCode> allowed) {
   if (taken.ok()) return false;
-  const bool may_fail = town_.knobs.disk_error > 0 || town_.knobs.device_error > 0;
+  const Knobs& knobs = town_.knobs;
+  const bool may_fail = knobs.disk_error > 0 || knobs.device_error > 0 || knobs.trouble.is_short;
   const bool has_none = !town_.knobs.has_disk && taken.error == ErrorCode::NotSupported;
   if (!has_none && !is_allowed(*taken.error, allowed) &&
       !(may_fail && is_allowed(*taken.error, kDiskErrors))) {

@@ -184,7 +184,7 @@ bool ScriptedGuest::is_allowed(ErrorCode code, std::initializer_list<ErrorCode> 
   const Knobs& knobs = town_.knobs;
   if (std::find(allowed.begin(), allowed.end(), code) != allowed.end()) return true;
   const bool is_scarce = knobs.scenario == Scenario::Crowd || knobs.scenario == Scenario::Storm ||
-                         knobs.scenario == Scenario::Thrift;
+                         knobs.scenario == Scenario::Thrift || knobs.trouble.is_short;
   switch (code) {
     case ErrorCode::QuotaExceeded:
     case ErrorCode::NoFreePage:  // Of a page whose allocation was beyond the quota.
@@ -342,6 +342,10 @@ FakeAction ScriptedGuest::begin() {
 
 FakeAction ScriptedGuest::step(sandbox::FakeHost& host) {
   host_ = &host;
+  const std::uint32_t stand_still = town_.knobs.trouble.stand_still;
+  if (stand_still > 0 && dice_.below(1000) < stand_still) {
+    town_.clock.advance_ns(11 * kSecond);  // More than it may run without waiting.
+  }
   if (!has_begun_) return begin();
   if (host.wait_result) after_wait(*host.wait_result);
   return go_on();

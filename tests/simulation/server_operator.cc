@@ -45,7 +45,7 @@ void ServerOperator::act(server::Gateway& gateway) {
       break;
     case 3:
       // Times of guests run out meanwhile, as where the machine sleeps.
-      if (town_.knobs.clock_jump > 0 && dice_.one_in(4)) hold_engine();
+      if (town_.knobs.trouble.clock_jump > 0 && dice_.one_in(4)) hold_engine();
       break;
     case 4:
       if (dice_.one_in(4)) send_signal(gateway);

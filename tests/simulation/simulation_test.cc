@@ -16,8 +16,9 @@ namespace quire::simulation {
 namespace {
 
 constexpr std::uint64_t kSeedCount = 10'000;
-constexpr std::uint64_t kAdapterSeedCount = 2'000;  // From kAdapterSeeds on.
-constexpr std::uint64_t kStateSeedCount = 1'500;    // From kStateSeeds on.
+constexpr std::uint64_t kAdapterSeedCount = 2'000;   // From kAdapterSeeds on.
+constexpr std::uint64_t kStateSeedCount = 1'500;     // From kStateSeeds on.
+constexpr std::uint64_t kShortageSeedCount = 1'500;  // From kShortageSeeds on.
 constexpr std::uint64_t kOtherProcessCount = 80;
 constexpr std::uint64_t kTestCount = 8;  // That share the seeds, so that none takes long.
 
@@ -46,6 +47,9 @@ std::vector<std::uint64_t> seeds_of_today() {
   }
   for (const std::uint64_t seed : campaign_seeds(kStateSeedCount)) {
     seeds.push_back(kStateSeeds + seed);
+  }
+  for (const std::uint64_t seed : campaign_seeds(kShortageSeedCount)) {
+    seeds.push_back(kShortageSeeds + seed);
   }
   return seeds;
 }

@@ -14,6 +14,9 @@
 namespace quire::simulation {
 namespace {
 
+// Processor time of worlds whose machine stands still: it goes on in no run.
+const ManualClock kStandingClock;
+
 constexpr std::uint64_t kJumpNsMax = 20 * kSecond;
 constexpr std::uint64_t kWallJumpMsMax = 100'000'000;
 constexpr std::uint32_t kIdleCountMax = 30;  // Seconds: longer than anything here waits.
@@ -65,13 +68,14 @@ World::World(const WorldOptions& options)
                 .control = control_,
                 .answers = answers_,
                 .clock = clock_,
-                .cpu_clock = clock_,
+                .cpu_clock = knobs_.trouble.is_short ? kStandingClock : clock_,
                 .wall_clock = wall_clock_,
                 .random = random_,
                 .wakeup = wakeup_,
                 .http = &http_,
                 .adapters = adapters_.registry(),
-                .admission = admission_of(knobs_)}),
+                .admission = admission_of(knobs_),
+                .program_memory_bytes_max = knobs_.trouble.program_memory_bytes_max}),
       loop_(manager_, control_, clock_, wakeup_),
       sockets_{.unwritten_bytes_max = 8192},
       service_{.grace = std::chrono::milliseconds(100),
@@ -267,7 +271,7 @@ void World::misfortune() {
     trace_.note({"operator"}, "kill", static_cast<std::int64_t>(*at));
     (void)manager_.kill(*at, "by the operator").ok();
   }
-  if (dice_.percent(knobs_.clock_jump)) {
+  if (dice_.percent(knobs_.trouble.clock_jump)) {
     if (dice_.one_in(2)) {
       clock_.advance_ns(dice_.time_ns(kJumpNsMax));  // The machine slept.
     } else {
