@@ -1,6 +1,6 @@
 #pragma once
 // FairShares divides the work of a device among tenants by their weights: start-time fair queueing
-// over rows, which are tokens computed.
+// over rows, which are tokens computed. A row under adapters counts as more.
 //
 // A tenant's time is the rows that it was given, over its weight; the smallest time goes first. So
 // tenants that always have something waiting get rows in proportion to their weights, to within one
