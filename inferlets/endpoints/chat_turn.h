@@ -252,8 +252,7 @@ class ChatTurn {
     is_computed_ = true;
     // Fewer than before, where recurrent layers wanted opened tokens computed again.
     const std::int64_t found = std::int64_t{context.found_token_count()} - found_before_;
-    const std::int64_t cached = std::int64_t{opened_count_} + found;
-    usage_.cached_count = std::clamp<std::int64_t>(cached, 0, std::ssize(tokens_));
+    usage_.cached_count = std::clamp<std::int64_t>(opened_count_ + found, 0, std::ssize(tokens_));
     usage_.misses = co_await explained_misses(prompt_.model);
   }
 

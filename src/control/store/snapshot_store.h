@@ -71,7 +71,7 @@ class SnapshotStore final {
   // page. begin_save() of their space says which are missing.
   // Writes one ahead of keep_states(), as add_pages() does.
   Result<void> add_state(TicketId ticket, const PageRecord& page, std::span<const std::byte> state);
-  // The states that were added belong to their pages in `pages`, durably; the ticket ends with success.
+  // The states that were added belong to their pages in `pages`, durably, and the ticket ends.
   // One whose page is gone, or for which the tenant has no bytes, is left out. Gives their number.
   Result<std::uint32_t> keep_states(TicketId ticket, const PageSpace& pages,
                                     const std::string& tenant,

@@ -170,8 +170,8 @@ void tell_store(const Machine& machine, const server::TellOperator& tell) {
   if (!error.empty()) tell({"store_missing", Severity::Warning, error});
 }
 
-// A pool takes memory only as its pages are used, and programs as they grow, so what is too large ends the process hours
-// later.
+// A pool takes memory only as its pages are used, and programs as they grow. So what is too large
+// ends the process hours later.
 void tell_memory(const Machine& machine, std::uint64_t programs, const server::TellOperator& tell) {
   const std::uint64_t most = memory_bytes_allowed();
   const std::uint64_t used = memory_bytes_resident();
