@@ -332,9 +332,8 @@ std::vector<Flag> compiling_rows(CompileOptions& compile) {
       {"--compile-seconds-max", "SECONDS", &compile.seconds_max,
        "Its processor time; by the clock it has four times as long", whole_within(1, 86400)},
       {"--compile-sandbox", "", one_of(compile.sandbox, "sandbox", kCompileSandboxes),
-       "The wall around that process: namespaces, landlock, and a filter of system calls. require: "
-       "a "
-       "server on a kernel that lacks one of them does not start; auto: it says so and starts"},
+       "The wall around that process: namespaces, landlock, and a filter of system calls. If the "
+       "kernel lacks one of them, the server says so and starts (auto). With require it ends"},
       {"--cranelift-only", "", &compile.has_cranelift_only,
        "Compile what clients upload with Cranelift alone, not first with Winch, which is quicker "
        "(0.03 s for 0.2 s) and has the worse security record: for programs of people you do not "
