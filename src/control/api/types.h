@@ -1,6 +1,7 @@
 #pragma once
 // The words that the application and the control layer share. Plain values.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 

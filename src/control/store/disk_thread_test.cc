@@ -148,8 +148,9 @@ TEST(DiskThread, DoesEveryJobInOrderOnRealFiles) {
       SnapshotStore::open(files, clock, {.folder = folder.file("kv"), .cached_slot_count_max = 4});
   ASSERT_TRUE(store.ok()) << store.error().message();
   Inbox inbox(4);
-  DiskThread disk(files, std::move(store).take(), inbox, steady);
-  use_all_jobs(disk, inbox, [] {}, folder.file("one.kv"));
+  auto disk = DiskThread::start(files, std::move(store).take(), inbox, steady);
+  ASSERT_TRUE(disk.ok()) << disk.error().message();
+  use_all_jobs(*disk.value(), inbox, [] {}, folder.file("one.kv"));
 }
 
 TEST(DiskThread, InlineDoesTheSameWhenItGetsItsTurn) {
@@ -222,8 +223,9 @@ TEST(DiskThread, AJobThatIsRefusedKeepsWhatItHas) {
   auto store = SnapshotStore::open(files, clock, {.folder = folder.file("kv")});
   ASSERT_TRUE(store.ok());
   Inbox no_answer(0);
-  DiskThread disk(files, std::move(store).take(), no_answer, steady);
-  refused_by(disk);
+  auto disk = DiskThread::start(files, std::move(store).take(), no_answer, steady);
+  ASSERT_TRUE(disk.ok()) << disk.error().message();
+  refused_by(*disk.value());
 }
 
 TEST(DiskThread, NoAnswerSaysWhereFilesLieWhicheverCallFails) {
@@ -260,10 +262,12 @@ TEST(DiskThread, EndsOnlyWhenWhatItAcceptedIsDone) {
   ASSERT_TRUE(simulated.open().ok());
   Inbox inbox(64);
   {
-    DiskThread disk(simulated.files, std::move(simulated.store), inbox, steady);
+    auto disk = DiskThread::start(simulated.files, std::move(simulated.store), inbox, steady);
+    ASSERT_TRUE(disk.ok()) << disk.error().message();
     for (std::uint64_t id = 1; id <= 64; ++id) {
       const TestSnapshot snapshot = make_snapshot("a", std::to_string(id), counting(1, 9));
-      ASSERT_TRUE(disk.submit(DiskJobId{id}, SaveJob{snapshot.record, snapshot.pages, {}}).ok());
+      ASSERT_TRUE(
+          disk.value()->submit(DiskJobId{id}, SaveJob{snapshot.record, snapshot.pages, {}}).ok());
     }
   }
   for (std::uint64_t id = 1; id <= 64; ++id) {
