@@ -211,7 +211,9 @@ void PageProgram::use_working_pages(Guest& guest) {
 void PageProgram::hint(Guest& guest) {
   const auto kind = static_cast<ContextHintKind>(below(5));
   machine_->send(guest.id, ContextHint{some_chain(guest).id, kind, below(20)}, false);
-  if (below(2) == 0) machine_->send(guest.id, ContextMark{some_chain(guest).id}, false);
+  if (knobs_.state_count > 0 && below(2) == 0) {
+    machine_->send(guest.id, ContextMark{some_chain(guest).id}, false);
+  }
   machine_->clock.advance_ns(std::uint64_t{below(10)} * 1'000'000'000);
 }
 

@@ -28,9 +28,11 @@ std::set<std::string> calls_of_the_interface() {
 TEST(Calls, AreAllMadeInTheWorldsOfADay) {
   std::set<std::string> missing = calls_of_the_interface();
   std::uint64_t world_count = 0;
-  for (const std::uint64_t seed : campaign_seeds(kSeedCount)) {
+  for (const std::uint64_t day_seed : campaign_seeds(kSeedCount)) {
     if (missing.empty()) break;
     ++world_count;
+    // Some calls are made in worlds of models with states alone.
+    const std::uint64_t seed = world_count % 2 == 1 ? day_seed : kStateSeeds + day_seed;
     World world({.knobs = Knobs::of_seed(seed), .seed = seed, .verifies = false});
     world.run();
     for (const auto& [call, count] : world.call_counts()) missing.erase(call);
