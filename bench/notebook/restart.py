@@ -26,16 +26,14 @@ import time
 import urllib.request
 
 import notebook
-from notebook import ANSWER_TOKENS, LENGTHS, QUIRE, REQUEST_SECONDS_MAX, ServerProcess, free_port, some_tokens
+from notebook import ANSWER_TOKENS, LENGTHS, QUIRE, REQUEST_SECONDS_MAX, ServerProcess, free_port, post
 
 TURN = pathlib.Path(__file__).resolve().parent / "turn.js"
 WORDS = "one two three four five six seven eight nine ten".split()
 
 
-def post(port, path, body):
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=REQUEST_SECONDS_MAX) as reply:
-        return json.load(reply)
+def some_tokens(rng, args, count):
+    return [rng.randrange(*args.tokens) for _ in range(count)]
 
 
 def computed_by_quire(port):

@@ -37,6 +37,10 @@ def anonymous_bytes(pid):
     sys.exit("/proc has no RssAnon")
 
 
+def prompt(port, model, rng, args, count):
+    notebook.ask(port, "/v1/completions", {"model": model, "prompt": [rng.randrange(*args.tokens) for _ in range(count)]})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True)
@@ -53,10 +57,10 @@ def main():
             model = notebook.model_of(server.port)
             pool_tokens = PAGE_POOL_BYTES // shown["kv_bytes_per_token"]
             for _ in range(6):  # A program may have a part of the pool.
-                notebook.ask(server.port, model, notebook.some_tokens(rng, args, pool_tokens // 4))
+                prompt(server.port, model, rng, args, pool_tokens // 4)
             before, kept = anonymous_bytes(server.process.pid), metric(server.port, "quire_states_kept")
             for _ in range(args.count):
-                notebook.ask(server.port, model, notebook.some_tokens(rng, args, PROMPT_TOKENS))
+                prompt(server.port, model, rng, args, PROMPT_TOKENS)
             grown = anonymous_bytes(server.process.pid) - before
             kept = metric(server.port, "quire_states_kept") - kept
     print(f"{args.count} states more ({kept} in all more): RssAnon grew by {grown} bytes, {grown / args.count:.0f} for each; a state has {state}")
