@@ -21,6 +21,11 @@ struct StoredPage {
   bool is_tail = false;
   std::uint32_t written_count = 0;  // Of a tail page; else all of its tokens.
 };
+inline StoredPage committed(const PageRecord& page) {
+  return {.page = page,
+          .is_tail = false,
+          .written_count = static_cast<std::uint32_t>(page.tokens.size())};
+}
 
 // How many bytes of a header view, media and adapters take; at most kPageExtrasBytesMax do.
 std::size_t page_extras_bytes(std::size_t view_bytes, std::size_t media_bytes,

@@ -38,8 +38,8 @@ inline constexpr std::uint64_t kNever = 0;  // As a time of expiry.
 struct PageSpace {
   PageNameSpace names;
   std::uint64_t page_bytes = 0;  // Keys and values of one page, over all layers.
-  // Of states of recurrent layers, which have a space of their own. A record of it is that of the
-  // page after which the state stands. Its `kv` is the state, of page_bytes bytes.
+  // States of recurrent layers have a space of their own. A record of this space is that of the
+  // page after which the state stands, with the state, of page_bytes bytes, in place of `kv`.
   bool is_of_states = false;
 };
 

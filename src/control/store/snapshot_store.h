@@ -163,8 +163,8 @@ class SnapshotStore final {
   Result<void> check_reserve(const Space& space);
   // Collects if the disk has no room for so much beyond the reserve.
   Result<void> collect_for(std::uint64_t bytes);
-  // The bytes of snapshots that the tenant may have now.
-  Result<std::uint64_t> snapshot_share(const std::string& tenant);
+  // The bytes of snapshots that the tenant, which has `own` of them, may have now.
+  std::uint64_t snapshot_share(const std::string& tenant, std::uint64_t own) const;
 
   // snapshot_store_plan.cc
   // The whole chain and its tail, within the quota.
@@ -189,6 +189,7 @@ class SnapshotStore final {
   void settle_save(Space& space, const std::vector<PlannedPage>& plan, TicketId ticket);
 
   // snapshot_store_states.cc
+  Result<StateTicket> ticket_of_states(TicketId id);  // NotFound
   Result<std::vector<PlannedState>> plan_states(const Ticket& ticket, Space& states,
                                                 const PageSpace& pages);
   Result<void> commit_states(Space& states, const std::vector<PlannedState>& plan);

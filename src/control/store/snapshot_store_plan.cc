@@ -149,7 +149,9 @@ Result<void> SnapshotStore::check_quota(const SnapshotRecord& record, const Spac
   // The index has the rows of snapshots and of values, so those of snapshots stop at half.
   TRY(check_disk(row_bytes, reserve_bytes_ / 2));
   const std::uint64_t own_max = options.tenant_bytes_max.value_or(options_.tenant_bytes_max);
-  const std::uint64_t share = TRY(snapshot_share(record.tenant));
+  // The snapshot that is to be replaced is the tenant's too, until then.
+  const std::uint64_t own = replaced == kNoRow ? used : TRY(bytes_used(record.tenant, kNoRow));
+  const std::uint64_t share = snapshot_share(record.tenant, own);
   const std::uint64_t bytes_max = std::min(own_max, share);
   if (used <= bytes_max && more <= bytes_max - used) return {};
   const std::string limit = own_max <= share ? "snapshot_bytes_max" : "snapshot_bytes_total_max";

@@ -74,8 +74,7 @@ Result<void> SnapshotStore::collect_for(std::uint64_t bytes) {
   return collect(report);
 }
 
-Result<std::uint64_t> SnapshotStore::snapshot_share(const std::string& tenant) {
-  const std::uint64_t own = TRY(bytes_used(tenant, kNoRow));
+std::uint64_t SnapshotStore::snapshot_share(const std::string& tenant, std::uint64_t own) const {
   const std::uint64_t all = stored_bytes();
   const std::uint64_t others = all - std::min(all, own);
   if (options_.shares != nullptr) {

@@ -12,12 +12,6 @@
 namespace quire::store {
 namespace {
 
-StoredPage committed(const PageRecord& page) {
-  return {.page = page,
-          .is_tail = false,
-          .written_count = static_cast<std::uint32_t>(page.tokens.size())};
-}
-
 std::vector<std::byte> link_of(const PageRecord& page, const Digest& space) {
   const PageHeaderBytes header = encode_page_header(committed(page), space);
   return {header.begin(), header.end()};

@@ -9,22 +9,25 @@
 
 namespace quire::store {
 
-Result<void> SnapshotStore::add_state(TicketId id, const PageRecord& page,
-                                      std::span<const std::byte> state) {
-  TRY(ready());
+Result<StateTicket> SnapshotStore::ticket_of_states(TicketId id) {
   const auto found = tickets_.find(id);
   Space* space = found == tickets_.end() ? nullptr : find_space(found->second.space);
   if (space == nullptr || !space->space.is_of_states) {
     return Error(ErrorCode::NotFound, "this ticket for states has ended, or is of pages");
   }
-  const StoredPage stored{.page = page,
-                          .is_tail = false,
-                          .written_count = static_cast<std::uint32_t>(page.tokens.size())};
-  TRY(check_page(stored, state, space->space));
+  return StateTicket{found->second, *space};
+}
+
+Result<void> SnapshotStore::add_state(TicketId id, const PageRecord& page,
+                                      std::span<const std::byte> state) {
+  TRY(ready());
+  const auto [ticket, states] = TRY(ticket_of_states(id));
+  const StoredPage stored = committed(page);
+  TRY(check_page(stored, state, states.space));
   if (state.empty()) return Error(ErrorCode::InvalidArgument, "a state without bytes");
-  std::map<PageName, PlacedPage>& pending = found->second.pending;
+  std::map<PageName, PlacedPage>& pending = ticket.pending;
   if (pending.contains(page.name)) return {};
-  pending[page.name] = {TRY(write_page(*space, stored, state)), page.parent};
+  pending[page.name] = {TRY(write_page(states, stored, state)), page.parent};
   return {};
 }
 
@@ -70,37 +73,34 @@ Result<std::uint32_t> SnapshotStore::keep_states(TicketId id, const PageSpace& p
                                                  const std::string& tenant,
                                                  std::optional<std::uint64_t> tenant_bytes_max) {
   TRY(ready());
-  const auto found = tickets_.find(id);
-  Space* states = found == tickets_.end() ? nullptr : find_space(found->second.space);
-  if (states == nullptr || !states->space.is_of_states) {
-    return Error(ErrorCode::NotFound, "this ticket for states has ended, or is of pages");
-  }
-  std::vector<PlannedState> plan = TRY(plan_states(found->second, *states, pages));
+  const auto [ticket, states] = TRY(ticket_of_states(id));
+  std::vector<PlannedState> plan = TRY(plan_states(ticket, states, pages));
+  const std::uint64_t used = TRY(bytes_used(tenant, kNoRow));
   const std::uint64_t bytes_max =
-      std::min(tenant_bytes_max.value_or(options_.tenant_bytes_max), TRY(snapshot_share(tenant)));
-  const std::uint64_t used = std::min(TRY(bytes_used(tenant, kNoRow)), bytes_max);
-  const std::uint64_t room = (bytes_max - used) / slot_bytes_of(states->space);
+      std::min(tenant_bytes_max.value_or(options_.tenant_bytes_max), snapshot_share(tenant, used));
+  const std::uint64_t left = bytes_max - std::min(bytes_max, used);
+  const std::uint64_t room = left / slot_bytes_of(states.space);
   if (plan.size() > room) {
     // In one context a later state is worth more.
     std::ranges::sort(plan, std::ranges::greater(), &PlannedState::page);
     plan.resize(room);
   }
   if (!plan.empty()) {
-    TRY(sync_pages(*states));
-    Result<void> kept = commit_states(*states, plan);
+    TRY(sync_pages(states));
+    Result<void> kept = commit_states(states, plan);
     if (!kept.ok()) {
       index_->roll_back();
       return std::move(kept).take_error();
     }
   }
   for (const PlannedState& planned : plan) {
-    found->second.pending.erase(planned.name);
-    ++states->stored_count;
+    ticket.pending.erase(planned.name);
+    ++states.stored_count;
     if (planned.row.has_value()) {
-      give_back(*states, *planned.row->slot);
-      --states->stored_count;
+      give_back(states, *planned.row->slot);
+      --states.stored_count;
     }
-    states->damaged.erase(planned.name);
+    states.damaged.erase(planned.name);
   }
   release(id);
   note_figures();

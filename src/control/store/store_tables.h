@@ -56,6 +56,12 @@ struct PlannedPage {
   std::optional<std::uint64_t> slot = std::nullopt;  // Written by this save.
 };
 
+// A ticket for states, and their space.
+struct StateTicket {
+  Ticket& ticket;
+  Space& states;
+};
+
 // A state that a save has brought.
 struct PlannedState {
   PageName name{};

@@ -339,8 +339,9 @@ std::vector<inference::StateSlot> SnapshotSaves::held_states() const {
 }
 
 void SnapshotSaves::note_stored(const Save& save) {
+  if (save.operation.get() == nullptr) return;  // Its pages may be gone.
   for (const std::uint32_t index : save.missing) {
-    if (save.operation.get() != nullptr) resources_.states->note_stored(save.chain[index]);
+    resources_.states->note_stored(save.chain[index]);
   }
 }
 

@@ -9,7 +9,6 @@
 
 namespace quire::control {
 
-using inference::kNoState;
 using inference::PageBytes;
 
 bool StateLoads::wait(Operation& operation, NodeId node, std::uint32_t length,
