@@ -103,6 +103,10 @@ def ask(port, path, body):
     return usage["prompt_tokens"] - usage["prompt_tokens_details"]["cached_tokens"], seconds
 
 
+def some_tokens(rng, args, count):
+    return [rng.randrange(*args.tokens) for _ in range(count)]
+
+
 class Notebook:
     """Sends prompts, and knows the longest prefix of each that was computed before. A prompt is a list of tokens."""
 
@@ -110,8 +114,7 @@ class Notebook:
         self.port, self.args, self.model, self.seen, self.rows = port, args, model_of(port), [], []
 
     def some(self, rng, count):
-        first, end = self.args.tokens
-        return [rng.randrange(first, end) for _ in range(count)]
+        return some_tokens(rng, self.args, count)
 
     def edited(self, prompt):
         edited = list(prompt)

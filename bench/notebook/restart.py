@@ -23,26 +23,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
 import notebook
-from notebook import ANSWER_TOKENS, LENGTHS, QUIRE, REQUEST_SECONDS_MAX, ServerProcess, free_port, post
+from notebook import ANSWER_TOKENS, LENGTHS, QUIRE, REQUEST_SECONDS_MAX, ServerProcess, free_port, post, some_tokens
 
 TURN = pathlib.Path(__file__).resolve().parent / "turn.js"
 WORDS = "one two three four five six seven eight nine ten".split()
-
-
-def some_tokens(rng, args, count):
-    return [rng.randrange(*args.tokens) for _ in range(count)]
-
-
-def computed_by_quire(port):
-    """Tokens that the model computed since the start: prompts, answers, and what was computed again."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as reply:
-        for line in reply.read().decode().splitlines():
-            if line.startswith("quire_computed_tokens_total"):
-                return int(float(line.split()[-1]))
-    sys.exit("/metrics has no quire_computed_tokens_total")
 
 
 class Quire:
@@ -65,9 +51,13 @@ class Quire:
     def end(self):
         self.server.end()
 
+    def computed(self):
+        """Tokens that the model computed since the start: prompts, answers, and what was computed again."""
+        return int(self.server.metrics()["quire_computed_tokens_total"])
+
     def turn(self, name, added, keep=None, to=None):
         """New tokens and computed ones of a turn after the first `keep` tokens of a conversation, which becomes `to`."""
-        before = computed_by_quire(self.server.port)
+        before = self.computed()
         command = [QUIRE, "run", "--server", self.server.url, TURN, "--", "--name", name, "--tokens", json.dumps(added),
                    "--count", ANSWER_TOKENS]
         command += ["--keep", keep] if keep is not None else []
@@ -76,7 +66,7 @@ class Quire:
         if done.returncode != 0:
             sys.exit(f"a turn of {name} failed: {done.stderr.decode(errors='replace')}")
         self.lengths[to or name] = int(done.stdout)
-        return len(added) + ANSWER_TOKENS, computed_by_quire(self.server.port) - before
+        return len(added) + ANSWER_TOKENS, self.computed() - before
 
     def length(self, name):
         return self.lengths[name]
@@ -92,7 +82,7 @@ class Responses(Quire):
         self.model, self.rng, self.last = notebook.model_of(self.server.port), random.Random(2), {}
 
     def turn(self, name, added, keep=None, to=None):
-        before = computed_by_quire(self.server.port)
+        before = self.computed()
         history = self.last.get(name, [])
         parent = history[keep] if keep is not None else (history[-1] if history else None)
         text = " ".join(self.rng.choice(WORDS) for _ in added)
@@ -100,7 +90,7 @@ class Responses(Quire):
         answer = post(self.server.port, "/v1/responses", body | ({"previous_response_id": parent[0]} if parent else {}))
         length = answer["usage"]["total_tokens"]
         self.last[to or name] = (history[:keep + 1] if keep is not None else history) + [(answer["id"], length)]
-        return length - (parent[1] if parent else 0), computed_by_quire(self.server.port) - before
+        return length - (parent[1] if parent else 0), self.computed() - before
 
     def length(self, name):
         return len(self.last[name])

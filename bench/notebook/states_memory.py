@@ -8,12 +8,10 @@ prompts that each leave one state, and the growth for each of them beside the by
 """
 import argparse
 import json
-import pathlib
 import random
 import subprocess
 import sys
 import tempfile
-import urllib.request
 
 import notebook
 from notebook import QUIRE, ServerProcess
@@ -22,23 +20,8 @@ PAGE_POOL_BYTES = 64 << 20
 PROMPT_TOKENS = 32
 
 
-def metric(port, name):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as reply:
-        for line in reply.read().decode().splitlines():
-            if line.startswith(name + " "):
-                return int(float(line.split()[-1]))
-    sys.exit(f"/metrics has no {name}")
-
-
-def anonymous_bytes(pid):
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    sys.exit("/proc has no RssAnon")
-
-
 def prompt(port, model, rng, args, count):
-    notebook.ask(port, "/v1/completions", {"model": model, "prompt": [rng.randrange(*args.tokens) for _ in range(count)]})
+    notebook.ask(port, "/v1/completions", {"model": model, "prompt": notebook.some_tokens(rng, args, count)})
 
 
 def main():
@@ -58,11 +41,11 @@ def main():
             pool_tokens = PAGE_POOL_BYTES // shown["kv_bytes_per_token"]
             for _ in range(6):  # A program may have a part of the pool.
                 prompt(server.port, model, rng, args, pool_tokens // 4)
-            before, kept = anonymous_bytes(server.process.pid), metric(server.port, "quire_states_kept")
+            before, kept = server.resident_bytes("RssAnon"), server.metrics()["quire_states_kept"]
             for _ in range(args.count):
                 prompt(server.port, model, rng, args, PROMPT_TOKENS)
-            grown = anonymous_bytes(server.process.pid) - before
-            kept = metric(server.port, "quire_states_kept") - kept
+            grown = server.resident_bytes("RssAnon") - before
+            kept = int(server.metrics()["quire_states_kept"] - kept)
     print(f"{args.count} states more ({kept} in all more): RssAnon grew by {grown} bytes, {grown / args.count:.0f} for each; a state has {state}")
     sys.exit(0 if grown <= args.count * (state + 8192) else 1)
 

@@ -19,7 +19,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from scenarios import first_model  # noqa: E402
@@ -107,10 +106,8 @@ def synthesized(options, folder):
 
 def found_share(server):
     """Returns the share of the tokens of all prompts that the server found in its cache."""
-    with urllib.request.urlopen(f"http://{server.host}:{server.port}/metrics", timeout=60) as answer:
-        counts = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines())
-    asked = float(counts["quire_prefix_cache_queries_total"])
-    return float(counts["quire_prefix_cache_hits_total"]) / max(asked, 1)
+    counts = server.metrics()
+    return counts["quire_prefix_cache_hits_total"] / max(counts["quire_prefix_cache_queries_total"], 1)
 
 
 def drive(options, server, dataset, folder):

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 import urllib.parse
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 120
@@ -72,11 +73,17 @@ class ServerProcess:
     def is_alive(self):
         return self.process.poll() is None
 
-    def resident_bytes(self):
+    def resident_bytes(self, figure="VmRSS"):
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
+            if line.startswith(figure + ":"):
                 return int(line.split()[1]) * 1024
         raise RuntimeError("the server has gone")
+
+    def metrics(self):
+        """The value of each line of /metrics, by its name and labels."""
+        with urllib.request.urlopen(f"http://{self.host}:{self.port}/metrics", timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))}
 
     def descriptor_count(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
