@@ -103,6 +103,29 @@ TEST(States, AReplayedTokenIsNoFoundToken) {
   EXPECT_EQ(rows(harness) - before, 200u);
 }
 
+TEST(States, AReplayThatAnotherContextDoesIsWaitedFor) {
+  Harness harness(with_states(6));
+  Program(harness).flush(count_tokens(200));
+  for (std::uint32_t each = 0; each < 6; ++each)
+    Program(harness).flush(count_tokens(40, 200 + 30 * each));
+  const std::uint64_t before = rows(harness);
+  std::vector<Program> programs;
+  std::vector<FutureId> futures;
+  for (std::uint32_t each = 0; each < 3; ++each) {
+    Program& program = programs.emplace_back(harness);
+    program.append(count_tokens(200));
+    futures.push_back(harness.send(program.guest, ContextFlush{program.context}));
+  }
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t each = 0; each < 3; ++each) {
+    harness.run_until(programs[each].guest, futures[each]);
+    const auto counters = harness.get<ContextState>(programs[each].guest, futures[each]).counters;
+    found.push_back(counters.found_token_count);
+  }
+  EXPECT_EQ(rows(harness) - before, 200u + 8u + 8u);
+  EXPECT_EQ(found, (std::vector<std::uint32_t>{0, 192, 192}));
+}
+
 TEST(States, TokensTakenBackFromTheLastPassReplayTheOthersOfItAlone) {
   Harness harness(with_states(8));
   Program program(harness);

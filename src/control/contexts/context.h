@@ -144,6 +144,7 @@ class alignas(64) Context {
   void note_replay(std::uint64_t miss) { use_.replay = miss; }
   // Written tokens are computed again for their states; with the last one, up to the end.
   void note_replayed(std::uint32_t count, bool has_last);
+  void add_found(std::uint32_t count) { use_.found_token_count += count; }
   DrawHistory& drawn() { return drawn_; }
   void set_hint(ContextHintKind kind, std::uint32_t seconds);
   void set_beyond(bool is_allowed);

@@ -12,6 +12,26 @@ namespace {
 // Reading a state of 20 MB takes about as long as computing so many tokens (docs/internals).
 constexpr std::uint32_t kStoredTokensMin = 16;
 
+bool may_keep(const StatedChain& of, NodeId node) {
+  return !of.cache.trie().is_opaque(node) && of.cache.is_resident(node);
+}
+
+// The last page of the chain that ends after `first` to `last` tokens and for which that holds.
+template <typename Predicate>
+std::optional<ContextStates::Stored> last_page_where(const StatedChain& of, std::uint32_t first,
+                                                     std::uint32_t last,
+                                                     const Predicate& predicate) {
+  const std::uint32_t page_size = of.cache.page_size();
+  NodeId node = of.chain.head();
+  for (std::uint32_t index = of.chain.page_count(); index * page_size >= first; --index) {
+    if (index * page_size <= last && predicate(node)) {
+      return ContextStates::Stored{node, index * page_size};
+    }
+    node = of.cache.parent(node);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 StandingState ContextStates::nearest(const StatedChain& of, std::uint32_t length) const {
@@ -35,15 +55,15 @@ StandingState ContextStates::nearest(const StatedChain& of, std::uint32_t length
 std::optional<ContextStates::Stored> ContextStates::nearest_stored(const StatedChain& of,
                                                                    const StandingState& best,
                                                                    std::uint32_t length) const {
-  const std::uint32_t page_size = of.cache.page_size();
-  NodeId node = of.chain.head();
-  for (std::uint32_t index = of.chain.page_count();
-       index * page_size >= best.length + kStoredTokensMin; --index) {
-    const bool is_it = index * page_size <= length && of.states.is_stored(node);
-    if (is_it) return Stored{node, index * page_size};
-    node = of.cache.parent(node);
-  }
-  return std::nullopt;
+  const auto is_it = [&of](NodeId node) { return of.states.is_stored(node); };
+  return last_page_where(of, best.length + kStoredTokensMin, length, is_it);
+}
+
+bool ContextStates::is_coming(const StatedChain& of, const StandingState& best,
+                              std::uint32_t length) const {
+  if (!of.states.has_claims()) return false;
+  const auto is_it = [&of](NodeId node) { return of.states.is_claimed(node); };
+  return last_page_where(of, best.length + of.cache.page_size(), length, is_it).has_value();
 }
 
 // ---- a pass ----
@@ -69,6 +89,27 @@ void ContextStates::add_page_ends(const StatedChain& of) {
   for (; at < pass_.end; at += kStateMultiple) add(at);
 }
 
+// Those after pages that are there already, whose tokens another context may be about to compute
+// too. The other pages are claimed themselves.
+void ContextStates::claim_writes(const StatedChain& of) {
+  const std::uint32_t page_size = of.cache.page_size();
+  NodeId node = of.chain.head();
+  std::uint32_t index = of.chain.page_count();
+  for (auto write = writes_.rbegin(); write != writes_.rend(); ++write) {
+    const std::uint32_t page = write->length / page_size;
+    if (write->length % page_size != 0 || page > of.chain.page_count()) continue;
+    for (; index > page; --index) node = of.cache.parent(node);
+    if (!may_keep(of, node) || of.states.find(node)) continue;
+    of.states.claim(node);
+    claims_.push_back(node);
+  }
+}
+
+void ContextStates::end_claims(StateCache& states) {
+  for (const NodeId node : claims_) states.end_claim(node);
+  claims_.clear();
+}
+
 bool ContextStates::begin_flight(const StatedChain& of, const StatedPass& pass) {
   QUIRE_CHECK(!is_in_flight_ && pass.end >= pass.from.length, "N1");
   StateCache& states = of.states;
@@ -91,6 +132,7 @@ bool ContextStates::begin_flight(const StatedChain& of, const StatedPass& pass) 
     }
     add_page_ends(of);
     std::ranges::sort(writes_, {}, &Write::length);
+    claim_writes(of);
   }
   if (has_slot && pass.from.ref != current_.ref && from != before_.ref) {
     states.note_used(from.slot);
@@ -103,6 +145,7 @@ bool ContextStates::begin_flight(const StatedChain& of, const StatedPass& pass) 
 
 void ContextStates::cancel_flight(StateCache& states) {
   is_in_flight_ = false;
+  end_claims(states);
   const StateSlot from = pass_.from.ref.slot;
   for (const Write& each : writes_) {
     if (each.slot != from) states.release(each.slot);
@@ -133,6 +176,7 @@ void ContextStates::describe(inference::Batch& batch, inference::ForwardPass& pa
 }
 
 void ContextStates::fail_flight(StateCache& states) {
+  end_claims(states);
   const bool was_in_place = is_in_place();
   if (pass_.from.ref.slot != kNoState) states.release(pass_.from.ref.slot);
   if (was_in_place) return forget(states, pass_.from, {});  // Perhaps a part of it was written.
@@ -147,7 +191,7 @@ void ContextStates::keep(const StatedChain& of, const Write& write) {
   for (std::uint32_t above = of.chain.page_count(); above > index; --above) {
     node = of.cache.parent(node);
   }
-  if (of.cache.trie().is_opaque(node) || !of.cache.is_resident(node)) return;
+  if (!may_keep(of, node)) return;
   StateKind kind = StateKind::Running;
   if (write.length % kStateMultiple == 0) kind = StateKind::Multiple;
   if (is_marked(write.length)) kind = StateKind::Marked;
@@ -166,6 +210,7 @@ void ContextStates::end_flight(const StatedChain& of, bool is_written, std::uint
   QUIRE_CHECK(is_in_flight_, "N1");
   is_in_flight_ = false;
   if (!is_written) return fail_flight(of.states);
+  end_claims(of.states);
   const bool was_in_place = is_in_place();
   const StandingState last = settle_writes(of, length);
   settle_marks(of);
@@ -309,6 +354,7 @@ void ContextStates::verify(const StateCache& states, std::uint32_t length,
     QUIRE_CHECK(each.length <= length, "N2");
   }
   QUIRE_CHECK(marks_.size() <= kMarkCountMax, "N3");
+  QUIRE_CHECK(is_in_flight_ || claims_.empty(), "N4");
   if (!is_in_flight_) return;
   const StateRef& from = pass_.from.ref;
   QUIRE_CHECK(from.slot == kNoState || states.is_there(from), "N1");

@@ -19,6 +19,7 @@
 //   N1  Slots are held exactly while a pass is under way.
 //   N2  No remembered state stands after more tokens than the context has written or lost.
 //   N3  At most kMarkCountMax marks wait.
+//   N4  Claims exist only while a pass is under way.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <optional>
@@ -69,6 +70,8 @@ class ContextStates {
   };
   std::optional<Stored> nearest_stored(const StatedChain& of, const StandingState& best,
                                        std::uint32_t length) const;
+  // Whether a pass under way writes a state at least a page nearer to `length` than `best` is.
+  bool is_coming(const StatedChain& of, const StandingState& best, std::uint32_t length) const;
   // The state came for the operation under way, which is so important, and is held.
   void reserve_for(StateCache& states, StateSlot slot, const Importance& importance);
 
@@ -112,6 +115,8 @@ class ContextStates {
   };
   void add_write(StateCache& states, std::uint32_t length);
   void add_page_ends(const StatedChain& of);
+  void claim_writes(const StatedChain& of);
+  void end_claims(StateCache& states);
   bool is_marked(std::uint32_t length) const;
   bool is_in_place() const { return writes_.size() == 1 && writes_[0].slot == pass_.from.ref.slot; }
   void keep(const StatedChain& of, const Write& write);
@@ -129,7 +134,8 @@ class ContextStates {
   // The pass under way has these.
   bool is_in_flight_ = false;
   StatedPass pass_;
-  boost::container::small_vector<Write, 2> writes_;  // By rising length.
+  boost::container::small_vector<Write, 2> writes_;   // By rising length.
+  boost::container::small_vector<NodeId, 2> claims_;  // Pages that are there, and get a state.
 };
 
 }  // namespace quire::control

@@ -104,6 +104,8 @@ struct alignas(64) Operation {
   std::uint32_t done_count = 0;         // Found or placed.
   std::uint32_t position_first = 0;     // Of the first token queued.
   std::uint32_t wanted_page_count = 0;  // Waits for so many pages.
+  // Found tokens that are to be computed again for their states, as far as is known.
+  std::uint32_t replayed_found_count = 0;
   WaitingState waiting;
   KeptList<std::vector<Requery>> requeries;  // Found tokens whose outputs are wanted.
 

@@ -259,6 +259,12 @@ void StateCache::note_hint(NodeId node, const ColdHint& hint) {
   if (was_cold) go_cold(slot);
 }
 
+void StateCache::end_claim(NodeId node) {
+  const auto claim = claims_.find(node);
+  QUIRE_CHECK(claim != claims_.end(), "the states lost a claim");
+  if (--claim->second == 0) claims_.erase(claim);
+}
+
 void StateCache::page_gone(NodeId node) {
   stored_.erase(node);
   if (!is_planted(Fault::StateKeptBehindPage)) drop_kept(node);

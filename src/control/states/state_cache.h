@@ -127,6 +127,13 @@ class StateCache final : public LostPageSink {
   void note_hint(NodeId node, const ColdHint& hint);
   void page_gone(NodeId node) override;
 
+  // A pass under way writes the state after `node`, which is kept then. Who would compute the same
+  // tokens waits for it.
+  void claim(NodeId node) { ++claims_[node]; }
+  void end_claim(NodeId node);
+  bool has_claims() const { return !claims_.empty(); }
+  bool is_claimed(NodeId node) const { return claims_.contains(node); }
+
   // The store has the state after `node`, as far as is known. So it can come back from there.
   void note_stored(NodeId node) { stored_.insert(node); }
   bool is_stored(NodeId node) const { return stored_.contains(node); }
@@ -194,7 +201,8 @@ class StateCache final : public LostPageSink {
   std::set<Multiple> multiples_;  // Cold, and never used.
   std::set<Reserved> reserved_;   // Cold, and reserved.
   std::unordered_map<NodeId, StateSlot> by_node_;
-  std::unordered_set<NodeId> stored_;  // Of nodes with bytes.
+  std::unordered_set<NodeId> stored_;                 // Of nodes with bytes.
+  std::unordered_map<NodeId, std::uint32_t> claims_;  // How many passes write that one.
   StateCounts counts_;
   std::uint64_t cold_count_ = 0;  // So far.
   std::uint64_t now_ns_ = 0;

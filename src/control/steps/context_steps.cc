@@ -114,11 +114,12 @@ Attempt ContextSteps::attempt(Operation& operation, BatchDraft* building) {
   if (context.tokens().queued_count() == 0 && operation.requeries.empty()) {
     return finish_context(operation);
   }
-  if (replica().misses.is_on()) {
-    if (waits_for_state(operation, again_of(operation))) return Attempt::Blocked;
-    note_misses(operation);
-  }
-  return place(operation, draft.rows_left(), false, draft);
+  if (draft.rows_left() == 0) return Attempt::Later;
+  const Again again = again_of(operation);
+  if (const std::optional<Attempt> waits = wait_for_state(operation, again)) return *waits;
+  count_found_late(replica(), operation);
+  if (replica().misses.is_on()) note_misses(operation);
+  return place(operation, again, false, draft);
 }
 
 std::optional<Attempt> ContextSteps::restore(Operation& operation, BatchDraft* draft) {
@@ -129,7 +130,10 @@ std::optional<Attempt> ContextSteps::restore(Operation& operation, BatchDraft* d
   if (draft == nullptr) return Attempt::Later;
   if (const std::optional<Attempt> found = back_.find_lost(operation, *draft)) return found;
   if (context.tokens().lost_count() == 0) return std::nullopt;
-  return place(operation, draft->rows_left(), true, *draft);
+  if (draft->rows_left() == 0) return Attempt::Later;
+  const Again again = again_of(operation);
+  if (const std::optional<Attempt> waits = wait_for_state(operation, again)) return waits;
+  return place(operation, again, true, *draft);
 }
 
 std::optional<Attempt> ContextSteps::bring_back(Operation& operation, BatchDraft* draft) {
@@ -275,14 +279,20 @@ ContextSteps::Again ContextSteps::again_of(const Operation& operation) const {
           .wanted_length = is_last_alone && !has_drafts ? written : before};
 }
 
-// A state that the store has may be nearer than the one at hand.
-bool ContextSteps::waits_for_state(Operation& operation, const Again& again) {
+// A state that the store has, or that a pass under way writes, may be nearer than the one at hand.
+std::optional<Attempt> ContextSteps::wait_for_state(Operation& operation, const Again& again) {
   const ContextParts& parts = operation.context->parts();
-  if (parts.states() == nullptr || again.is_of_state) return false;
-  const auto stored =
-      parts.states()->nearest_stored(parts.stated_chain(), again.from, again.wanted_length);
-  return stored.has_value() &&
-         state_loads_.wait(operation, stored->node, stored->length, importance_of(operation));
+  if (parts.states() == nullptr || again.is_of_state) return std::nullopt;
+  const ContextStates& states = *parts.states();
+  const StatedChain chain = parts.stated_chain();
+  const auto stored = states.nearest_stored(chain, again.from, again.wanted_length);
+  if (stored.has_value() &&
+      state_loads_.wait(operation, stored->node, stored->length, importance_of(operation))) {
+    return Attempt::Blocked;
+  }
+  // As with pages that another context computes: it looks again after the step.
+  if (states.is_coming(chain, again.from, again.wanted_length)) return Attempt::Later;
+  return std::nullopt;
 }
 
 // The wanted outputs that the first `requery_count` rows give.
@@ -350,15 +360,12 @@ std::optional<Attempt> ContextSteps::want_pages_for(Operation& operation,
   return std::nullopt;
 }
 
-Attempt ContextSteps::place(Operation& operation, std::uint32_t row_limit, bool restores,
+Attempt ContextSteps::place(Operation& operation, const Again& again, bool restores,
                             BatchDraft& draft) {
   Context& context = *operation.context;
-  if (row_limit == 0) return Attempt::Later;
   const std::uint32_t remaining =
       restores ? context.tokens().lost_count() : context.tokens().queued_count();
-  const Again again = again_of(operation);
-  if (waits_for_state(operation, again)) return Attempt::Blocked;
-  const Chunk chunk = chunk_of(operation, again, remaining, row_limit, restores, draft);
+  const Chunk chunk = chunk_of(operation, again, remaining, draft.rows_left(), restores, draft);
   if (chunk.requery_count + chunk.queued_count == 0) {  // No room for its drafts in this batch.
     if (tools_.turn.first_next.get() == nullptr)
       tools_.turn.first_next = Ref<Operation>(&operation);

@@ -56,13 +56,13 @@ class ContextSteps final : public Steps, public PassOwner {
   void note_misses(Operation& operation);
   void note_miss(Operation& operation);
   Again again_of(const Operation& operation) const;
-  bool waits_for_state(Operation& operation, const Again& again);
+  std::optional<Attempt> wait_for_state(Operation& operation, const Again& again);
   Chunk chunk_of(Operation& operation, const Again& again, std::uint32_t remaining,
                  std::uint32_t row_limit, bool restores, const BatchDraft& draft);
   static std::uint32_t answered_count(const Operation& operation, const Again& again,
                                       std::uint32_t requery_count);
   std::optional<Attempt> want_pages_for(Operation& operation, std::uint32_t token_count);
-  Attempt place(Operation& operation, std::uint32_t row_limit, bool restores, BatchDraft& draft);
+  Attempt place(Operation& operation, const Again& again, bool restores, BatchDraft& draft);
   static bool begin_states(const Operation& operation, const Again& again, const Chunk& chunk);
   Attempt fly(Operation& operation, const Again& again, const Chunk& chunk, BatchDraft& draft);
   void add_rows(Operation& operation, const Again& again, const Chunk& chunk, BatchDraft& draft);

@@ -4,6 +4,20 @@
 #include <utility>
 
 namespace quire::control {
+namespace {
+
+void count_reused(Replica& replica, Operation& operation, std::uint32_t count) {
+  replica.counts.found_token_count += count;
+  InstanceStatistics& statistics = operation.instance->statistics;
+  statistics.found_token_count += count;
+  const std::uint32_t of_prompt = std::min(count, operation.prompt_left_count);
+  operation.prompt_left_count -= of_prompt;
+  replica.counts.found_prompt_token_count += of_prompt;
+  statistics.found_prompt_token_count += of_prompt;
+  if (operation.has_waited) statistics.waited_token_count += count;
+}
+
+}  // namespace
 
 std::uint32_t output_count_of(const Operation& operation) {
   if (is<ContextDraw>(operation)) return 1;
@@ -22,15 +36,17 @@ void count_asked(Replica& replica, Operation& operation, std::uint32_t own) {
 
 void count_found(Replica& replica, Operation& operation, const FindResult& found) {
   if (found.token_count == 0) return;
-  replica.counts.found_token_count += found.reused_count;
-  InstanceStatistics& statistics = operation.instance->statistics;
-  statistics.found_token_count += found.reused_count;
-  const std::uint32_t of_prompt = std::min(found.reused_count, operation.prompt_left_count);
-  operation.prompt_left_count -= of_prompt;
-  replica.counts.found_prompt_token_count += of_prompt;
-  statistics.found_prompt_token_count += of_prompt;
-  if (operation.has_waited) statistics.waited_token_count += found.reused_count;
+  count_reused(replica, operation, found.reused_count);
+  operation.replayed_found_count += found.token_count - found.reused_count;
   operation.context->note_miss(0);
+}
+
+void count_found_late(Replica& replica, Operation& operation) {
+  const std::uint32_t count = std::exchange(operation.replayed_found_count, 0);
+  if (count == 0) return;
+  const std::uint32_t late = count - std::min(count, operation.context->parts().replay_count());
+  operation.context->add_found(late);
+  count_reused(replica, operation, late);
 }
 
 void count_generated(Replica& replica, Operation& operation, std::size_t count) {

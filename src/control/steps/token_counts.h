@@ -16,6 +16,8 @@ std::uint32_t output_count_of(const Operation& operation);
 // one after an output, which the program drew itself.
 void count_asked(Replica& replica, Operation& operation, std::uint32_t own);
 void count_found(Replica& replica, Operation& operation, const FindResult& found);
+// A state came for found tokens that were to be computed again.
+void count_found_late(Replica& replica, Operation& operation);
 // Tokens that were drawn, all of them now; or distributions, for a program that draws itself.
 void count_generated(Replica& replica, Operation& operation, std::size_t count);
 
