@@ -9,7 +9,8 @@ killed and started again. Each conversation goes on for a turn. The first one br
 is edited in the middle, and the first goes on where it was.
 
 With "quire" each turn is a run of turn.js, which saves its context. With "responses" it is a POST to /v1/responses with
-`store` and `previous_response_id`. That branches, but edits nothing. FOLDER holds a llama-server, which saves a slot
+`store` and `previous_response_id`. That branches, but edits nothing. A schema says what its answers are: texts that a
+random model draws are read as other tokens in the next prompt, and these would be new to the server. FOLDER holds a llama-server, which saves a slot
 after each turn and restores it. The table has the tokens that are new to the server, and those that it computed.
 Nothing else should run on the machine.
 """
@@ -86,7 +87,10 @@ class Responses(Quire):
         history = self.last.get(name, [])
         parent = history[keep] if keep is not None else (history[-1] if history else None)
         text = " ".join(self.rng.choice(WORDS) for _ in added)
-        body = {"model": self.model, "input": text, "store": True, "max_output_tokens": ANSWER_TOKENS, "temperature": 0}
+        said = " ".join(self.rng.choice(WORDS) for _ in range(ANSWER_TOKENS - 2))
+        format_of_answer = {"type": "json_schema", "name": "words", "schema": {"const": said}}
+        body = {"model": self.model, "input": text, "store": True, "max_output_tokens": 4 * ANSWER_TOKENS, "temperature": 0,
+                "text": {"format": format_of_answer}}
         answer = post(self.server.port, "/v1/responses", body | ({"previous_response_id": parent[0]} if parent else {}))
         length = answer["usage"]["total_tokens"]
         self.last[to or name] = (history[:keep + 1] if keep is not None else history) + [(answer["id"], length)]

@@ -83,15 +83,19 @@ class ChatTurn {
     co_await turn.find_form();
     co_return co_await turn.prompt_tokens(false);
   }
+  // The next answer leaves its context for save().
+  void keep_answer() { keeps_answer_ = true; }
   // Saves the context that holds `tokens`, with which the next turn of the conversation will begin.
-  // They begin like the prompt of this turn. No answer is asked for after this.
+  // They begin like the prompt of this turn, and go on with the kept answer, as far as the template
+  // writes that as the model drew it. No answer is asked for after this.
   Task<> save(SavedContext as, SaveOptions options) {
-    const auto begin = std::ranges::mismatch(tokens_, as.tokens).in1;
-    const auto common = static_cast<std::uint32_t>(begin - tokens_.begin());
-    if (common < tokens_.size()) co_await context_.rewind(common);
-    co_await context_.append(std::span(as.tokens).subspan(common));
-    co_await context_.flush();
-    co_await context_.save(as.name, options);
+    Context& context = answered_ ? *answered_ : context_;
+    context.unconstrain();
+    const std::uint32_t common = common_count(context, as.tokens);
+    if (common < context.token_count()) co_await context.rewind(common);
+    co_await context.append(std::span(as.tokens).subspan(common));
+    co_await context.flush();
+    co_await context.save(as.name, options);
   }
 
   const Usage& usage() const { return usage_; }  // Of the prompt, once that is computed.
@@ -117,9 +121,9 @@ class ChatTurn {
       co_await demand_call(out, std::move(context), std::move(options), sink);
       co_return out;
     }
-    AnswerWriting writing =
-        co_await generated(out, std::move(context), std::move(options), by_token, sink);
+    AnswerWriting writing = co_await generated(out, context, std::move(options), by_token, sink);
     co_await finish(out, writing, token_count_max, sink);
+    if (std::exchange(keeps_answer_, false)) answered_ = std::move(context);
     co_return out;
   }
 
@@ -247,6 +251,15 @@ class ChatTurn {
     opened_count_ = context_.token_count();
     if (prompt_.keep.count() > 0) co_await context_.hint(ContextHint::Keep, prompt_.keep);
   }
+  // How many tokens of `context`, which begins with the prompt, `tokens` begin with.
+  std::uint32_t common_count(const Context& context, std::span<const std::uint32_t> tokens) const {
+    const auto of_prompt = std::ranges::mismatch(tokens_, tokens).in1 - tokens_.begin();
+    if (of_prompt < std::ssize(tokens_)) return static_cast<std::uint32_t>(of_prompt);
+    // The program never saw the tokens of an opened context, which are of the prompt.
+    const auto known_first = context.unknown_token_count();
+    const auto known = std::ranges::mismatch(context.tokens(), tokens.subspan(known_first)).in1;
+    return known_first + static_cast<std::uint32_t>(known - context.tokens().begin());
+  }
   // `context` has computed the prompt.
   Task<> note_use(const Context& context) {
     is_computed_ = true;
@@ -321,7 +334,7 @@ class ChatTurn {
   }
 
   // Lets the model write. Returns what of it is left to do at the end.
-  Task<AnswerWriting> generated(ChatAnswer& out, Context context, GenerateOptions options,
+  Task<AnswerWriting> generated(ChatAnswer& out, Context& context, GenerateOptions options,
                                 bool by_token, AnswerSink& sink) {
     AnswerWriting shown = begun_writing(by_token);
     out.seed = options.seed;
@@ -570,6 +583,8 @@ class ChatTurn {
   std::uint32_t opened_count_ = 0;  // Tokens that a saved context gave,
   std::uint32_t found_before_ = 0;  // and those that it had found.
   bool is_computed_ = false;        // The prompt, here or in the fork of an answer.
+  bool keeps_answer_ = false;
+  std::optional<Context> answered_;  // The fork of the answer that was kept.
   CallForm form_;
   std::optional<AnswerReader> reader_;  // None: the model may not call tools.
   Grammar schema_grammar_;              // None: the answer is any text.

@@ -202,6 +202,7 @@ Task<> keep(Work& work, const ResponseOutput& output, const ResponseState& state
 
 // Lets the model answer, and gives how that ended.
 Task<ResponseState> answered(Work& work, ResponseOutput& output) {
+  if (work.head.is_stored) work.turn.keep_answer();
   const ChatAnswer answer =
       co_await work.turn.answer(0, work.token_count_max, work.request.has_logprobs, output);
   ResponseState state{.status = "completed", .usage = work.turn.usage()};

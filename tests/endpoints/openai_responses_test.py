@@ -278,6 +278,19 @@ class KeptTest(ResponsesTest):
         self.assertEqual(self.ask_of("GET", path + "?include_obfuscation=false").status, 200)
 
 
+    def computed(self):
+        page = self.ask_of("GET", "/metrics").body.decode()
+        return int(re.search(r"^quire_computed_tokens_total (\d+)$", page, re.M)[1])
+
+    def test_what_is_kept_is_computed_once(self):
+        closing_max = 4  # Tokens of the template after an answer.
+        for extra in range(0, 16, 5):  # The answer ends in another place of a page.
+            before = self.computed()
+            response = self.whole(input=f"{extra} is a number.", max_output_tokens=17 + extra, logit_bias=only(TEXT))
+            new = response["usage"]["total_tokens"] - cached(response)
+            self.assertLessEqual(self.computed() - before, new + closing_max)
+
+
 class BackgroundTest(ResponsesTest):
     def begun(self, **members):
         response = self.whole(background=True, **members)
