@@ -164,6 +164,11 @@ void ContextStates::reserve_for(StateCache& states, StateSlot slot, const Import
   end_operation(states);  // It went on from another one before.
   states.reserve(slot, importance);
   reserved_ = states.ref(slot);
+  reserved_for_ = importance;
+}
+
+void ContextStates::end_operation(StateCache& states) {
+  states.end_reserve(std::exchange(reserved_, {}), reserved_for_);
 }
 
 void ContextStates::describe(inference::Batch& batch, inference::ForwardPass& pass) const {

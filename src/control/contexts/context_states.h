@@ -93,7 +93,7 @@ class ContextStates {
   void cut_marks(std::uint64_t token_count);
 
   // The operation that computes ends.
-  void end_operation(StateCache& states) { states.end_reserve(std::exchange(reserved_, {})); }
+  void end_operation(StateCache& states);
   // A text ends here: the state after its last page is worth more than one that was passed.
   void end_turn(StateCache& states);
   // Tokens from `length` on are not the context's any more.
@@ -129,7 +129,8 @@ class ContextStates {
   StandingState before_;
   StateRef origin_;                   // The kept state that the text goes on from.
   StateRef running_;                  // The state that keep() put after its last page.
-  StateRef reserved_;                 // For the operation under way.
+  StateRef reserved_;                 // For the operation under way,
+  Importance reserved_for_{};         // which is so important.
   std::vector<std::uint32_t> marks_;  // Whole pages, in tokens; the oldest mark first.
   // The pass under way has these.
   bool is_in_flight_ = false;

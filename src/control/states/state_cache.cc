@@ -47,7 +47,6 @@ void StateCache::hold(const StateRef& ref) {
   QUIRE_CHECK(is_there(ref), "held a state that is gone");
   if (!is_cold(ref.slot)) return slots_.retain(page_of(ref.slot));
   leave_cold(ref.slot);
-  at(ref.slot).reserved_for = kNobody;
   at(ref.slot).is_superseded = false;
   at(ref.slot).said = {};
   slots_.revive(page_of(ref.slot));
@@ -66,15 +65,23 @@ void StateCache::lay_back(StateSlot slot) {
 
 void StateCache::reserve(StateSlot slot, const Importance& importance) {
   QUIRE_CHECK(!is_cold(slot), "a state is reserved by one who holds it");
-  at(slot).reserved_for = std::min(at(slot).reserved_for, importance);
+  at(slot).reserved_for.push_back(importance);
 }
 
-void StateCache::end_reserve(const StateRef& ref) {
-  if (!is_there(ref) || at(ref.slot).reserved_for == kNobody) return;
+void StateCache::end_reserve(const StateRef& ref, const Importance& importance) {
+  if (!is_there(ref)) return;
+  auto& all = at(ref.slot).reserved_for;
+  const auto own = std::ranges::find(all, importance);
+  if (own == all.end()) return;
   const bool was_cold = is_cold(ref.slot);
   if (was_cold) leave_cold(ref.slot);
-  at(ref.slot).reserved_for = kNobody;
+  all.erase(own);
   if (was_cold) go_cold(ref.slot);
+}
+
+Importance StateCache::reserved_for(const Entry& entry) {
+  const auto most = std::ranges::min_element(entry.reserved_for);
+  return most == entry.reserved_for.end() ? kNobody : *most;
 }
 
 bool StateCache::may_change(StateSlot slot) const {
@@ -124,8 +131,8 @@ ColdHint StateCache::hint_of(const Entry& entry) {
 
 void StateCache::go_cold(StateSlot slot) {
   Entry& entry = at(slot);
-  if (entry.reserved_for != kNobody) {
-    reserved_.insert({entry.reserved_for, static_cast<std::uint32_t>(slot)});
+  if (!entry.reserved_for.empty()) {
+    reserved_.insert({reserved_for(entry), static_cast<std::uint32_t>(slot)});
     return;
   }
   if (is_unused_multiple(entry)) {
@@ -138,8 +145,8 @@ void StateCache::go_cold(StateSlot slot) {
 
 void StateCache::leave_cold(StateSlot slot) {
   const Entry& entry = at(slot);
-  if (entry.reserved_for != kNobody) {
-    reserved_.erase({entry.reserved_for, static_cast<std::uint32_t>(slot)});
+  if (!entry.reserved_for.empty()) {
+    reserved_.erase({reserved_for(entry), static_cast<std::uint32_t>(slot)});
   } else if (is_unused_multiple(entry)) {
     multiples_.erase(multiple_of(slot, entry));
   } else {
@@ -310,8 +317,8 @@ void StateCache::verify() const {
       QUIRE_CHECK(entry.is_sealed, "R1");
       ++kept;
     }
-    const bool is_reserved = state == PageState::Cold && entry.reserved_for != kNobody;
-    if (is_reserved) QUIRE_CHECK(reserved_.contains({entry.reserved_for, index}), "R2");
+    const bool is_reserved = state == PageState::Cold && !entry.reserved_for.empty();
+    if (is_reserved) QUIRE_CHECK(reserved_.contains({reserved_for(entry), index}), "R2");
     const bool is_multiple = state == PageState::Cold && !is_reserved && is_unused_multiple(entry);
     if (is_multiple) QUIRE_CHECK(multiples_.contains(multiple_of(slot, entry)), "R2");
     multiples += is_multiple;

@@ -39,6 +39,7 @@
 //       sealed, and not Working; its node has bytes.
 //   R2  A cold slot is in ColdPages, or in the list of reserved ones, or in that of unused
 //       multiples. Other slots are in none of these.
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -100,9 +101,10 @@ class StateCache final : public LostPageSink {
   void hold(const StateRef& ref);
   // The last hold leaves a written state cold, and another slot free.
   void release(StateSlot slot);
-  // Until it is held again, or this is said to be over. Requires: it is held.
+  // For one operation, whoever holds it in between, until this is said to be over. Requires: it is
+  // held.
   void reserve(StateSlot slot, const Importance& importance);
-  void end_reserve(const StateRef& ref);
+  void end_reserve(const StateRef& ref, const Importance& importance);
   // Gives back a hold of which no pass came: the slot can be evicted at once.
   void lay_back(StateSlot slot);
   // Whether its only holder may change it in place.
@@ -167,7 +169,7 @@ class StateCache final : public LostPageSink {
     bool is_superseded = false;
     ColdHint said{};  // Of its page, since it was used.
     std::uint64_t cold_at = 0;
-    Importance reserved_for = kNobody;
+    boost::container::small_vector<Importance, 1> reserved_for;  // Of each operation.
   };
   // Trailing zeros of the multiple's number, when it turned cold, the slot.
   using Multiple = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;
@@ -177,6 +179,7 @@ class StateCache final : public LostPageSink {
   static EntryId entry_of(StateSlot slot) { return EntryId{static_cast<std::uint32_t>(slot)}; }
   Entry& at(StateSlot slot) { return entries_[static_cast<std::uint32_t>(slot)]; }
   const Entry& at(StateSlot slot) const { return entries_[static_cast<std::uint32_t>(slot)]; }
+  static Importance reserved_for(const Entry& entry);  // The most important one, or kNobody.
   static bool is_unused_multiple(const Entry& entry) {
     return entry.node != kNoNode && entry.kind == StateKind::Multiple && !entry.is_used;
   }

@@ -140,10 +140,28 @@ TEST(StateCache, AReservedStateGivesWayToAMoreImportantOperationAlone) {
   states.release(own.slot);
   states.verify();
   EXPECT_FALSE(states.take(kNew).has_value());
+  states.end_reserve(own, kOld);
   states.hold(own);
   states.reserve(own.slot, kNew);
   states.release(own.slot);
   EXPECT_TRUE(states.take(kOld).has_value());
+}
+
+TEST(StateCache, AStateStaysReservedWhenOthersHeldAndReservedIt) {
+  StateCache states(1);
+  const StateRef shared = cold_state(states);
+  for (const Importance& each : {kOld, kNew}) {
+    states.hold(shared);
+    states.reserve(shared.slot, each);
+    states.release(shared.slot);
+  }
+  states.hold(shared);
+  states.release(shared.slot);
+  states.end_reserve(shared, kNew);
+  states.verify();
+  EXPECT_FALSE(states.take(kNew).has_value()) << "the older operation goes on from it";
+  states.end_reserve(shared, kOld);
+  EXPECT_TRUE(states.take(kNew).has_value());
 }
 
 TEST(StateCache, ASlotLaidBackUnderABatchIsFreeForAnother) {
@@ -180,7 +198,7 @@ class RandomUse {
         if (one == nullptr) return;
         if (below(2) == 0) states_.discard(one->ref);
         if (below(2) == 0) states_.supersede(one->ref);
-        return states_.end_reserve(one->ref);
+        return states_.end_reserve(one->ref, somebody());
       default:
         return batch();
     }
