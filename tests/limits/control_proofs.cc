@@ -283,6 +283,7 @@ class SeedReader final : public inference::AdapterReader {
       std::vector<inference::AdapterFile>, const inference::AdapterLimits&) const override {
     return Error(ErrorCode::Internal, "nobody uploads here");
   }
+  Result<std::uint64_t> bytes_of(const inference::AdapterSource&) const override { return 1; }
 };
 
 void prove_adapters(std::uint64_t count_max, const AdapterRegistryOptions& options) {

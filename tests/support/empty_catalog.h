@@ -36,6 +36,9 @@ class EmptyCatalog : public control::AdapterCatalog {
                                           const std::string&, control::AdapterUpload) override {
     return Error(ErrorCode::NotSupported, "it takes none");
   }
+  Result<std::uint64_t> bytes_of(control::ModelIndex, const control::AdapterPath&) const override {
+    return Error(ErrorCode::NotFound, "it has none");
+  }
   Result<void> check_room(std::optional<control::TenantId>, const std::string&,
                           std::uint64_t) override {
     return {};

@@ -1,5 +1,6 @@
 #pragma once
-// For tests: a catalog whose add() waits until it is let go. It refuses an adapter named "bad".
+// For tests: a catalog whose add() waits until it is let go. It refuses an adapter named "bad", and
+// takes one named "free" at once. The path of an adapter is its bytes.
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -23,6 +24,10 @@ class WaitingCatalog final : public EmptyCatalog {
     changed_.notify_all();
   }
 
+  Result<std::uint64_t> bytes_of(control::ModelIndex,
+                                 const control::AdapterPath& path) const override {
+    return std::stoull(path.path);
+  }
   Result<control::AdapterDescription> add(std::optional<control::TenantId>, control::ModelIndex,
                                           const std::string& name,
                                           const control::AdapterPath&) override {
@@ -39,7 +44,7 @@ class WaitingCatalog final : public EmptyCatalog {
     std::unique_lock lock(mutex_);
     has_begun_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return may_go_; });
+    changed_.wait(lock, [&] { return may_go_ || name == "free"; });
     if (name == "bad") return Error(ErrorCode::Corrupted, "it is bad");
     control::AdapterDescription added;
     added.name = name;

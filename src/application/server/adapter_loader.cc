@@ -30,16 +30,21 @@ std::uint64_t AdapterLoad::bytes() const {
 
 AdapterLoader::AdapterLoader(control::AdapterCatalog& catalog, Wakeup& engine,
                              const AdapterLoaderOptions& options)
-    : catalog_(catalog), engine_(engine), counts_(options.count_max), bytes_(options.bytes_max) {}
+    : catalog_(catalog),
+      engine_(engine),
+      counts_(options.count_max),
+      bytes_(options.bytes_max),
+      small_bytes_max_(options.small_bytes_max) {}
 
 AdapterLoader::~AdapterLoader() {
-  if (!thread_) return;
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
   }
-  changed_.notify_one();
-  thread_->join();
+  for (Lane* lane : {&small_, &large_}) {
+    lane->changed.notify_one();
+    if (lane->thread) lane->thread->join();
+  }
 }
 
 void AdapterLoader::set_several(bool are_several) {
@@ -62,14 +67,21 @@ Result<void> AdapterLoader::add(AdapterLoad load) {
                      " of adapters that are being loaded, are more than the tenant's share of " +
                      std::to_string(bytes_.share_of(load.caller)));
   }
-  if (!thread_) thread_ = TRY(start_thread("loading adapters", [this] { run(); }));
+  // Only the thread of the small ones finds whether an adapter on the disk is large.
+  const bool is_upload = std::holds_alternative<AdapterBytes>(load.files);
+  Lane& lane = is_upload && bytes > small_bytes_max_ ? large_ : small_;
+  TRY(start(lane));
+  if (!is_upload) TRY(start(large_));
   counts_.take(load.caller, 1);
   bytes_.take(load.caller, bytes);
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_[load.caller].push_back(std::move(load));
+  put(std::move(load), lane);
+  return {};
+}
+
+Result<void> AdapterLoader::start(Lane& lane) {
+  if (!lane.thread) {
+    lane.thread = TRY(start_thread("loading adapters", [this, &lane] { run(lane); }));
   }
-  changed_.notify_one();
   return {};
 }
 
@@ -91,16 +103,32 @@ bool AdapterLoader::turn() {
   }
 }
 
-// ---- The thread.
+void AdapterLoader::put(AdapterLoad load, Lane& lane) {
+  {
+    const std::lock_guard lock(mutex_);
+    lane.waiting[load.caller].push_back(std::move(load));
+  }
+  lane.changed.notify_one();
+}
+
+// ---- The threads.
 
 // The tenant after the last one, by number.
-AdapterLoad AdapterLoader::take_next() {
-  const auto next = control::next_tenant(waiting_, last_);
-  last_ = next->first;
+AdapterLoad AdapterLoader::take_next(Lane& lane) {
+  const auto next = control::next_tenant(lane.waiting, lane.last);
+  lane.last = next->first;
   AdapterLoad load = std::move(next->second.front());
   next->second.pop_front();
-  if (next->second.empty()) waiting_.erase(next);
+  if (next->second.empty()) lane.waiting.erase(next);
   return load;
+}
+
+// An adapter whose files cannot be opened is small: add() reports why.
+bool AdapterLoader::is_large(const AdapterLoad& load) const {
+  const auto* path = std::get_if<control::AdapterPath>(&load.files);
+  if (path == nullptr) return load.bytes() > small_bytes_max_;
+  const Result<std::uint64_t> bytes = catalog_.bytes_of(load.model, *path);
+  return bytes.ok() && bytes.value() > small_bytes_max_;
 }
 
 Result<control::AdapterDescription> AdapterLoader::load(AdapterLoad& load) {
@@ -111,18 +139,26 @@ Result<control::AdapterDescription> AdapterLoader::load(AdapterLoad& load) {
                       taken_apart(std::get<AdapterBytes>(std::move(load.files))));
 }
 
-void AdapterLoader::run() {
-  std::unique_lock lock(mutex_);
+void AdapterLoader::work_on(AdapterLoad next, const Lane& lane) {
+  if (&lane == &small_ && is_large(next)) {
+    put(std::move(next), large_);
+    return;
+  }
+  const std::uint64_t bytes = next.bytes();
+  Result<control::AdapterDescription> adapter = load(next);
+  const std::lock_guard lock(mutex_);
+  loaded_.push_back({next.caller, bytes, std::move(next.then), std::move(adapter)});
+  engine_.notify();
+}
+
+void AdapterLoader::run(Lane& lane) {
   while (true) {
-    changed_.wait(lock, [this] { return is_ending_ || !waiting_.empty(); });
+    std::unique_lock lock(mutex_);
+    lane.changed.wait(lock, [&] { return is_ending_ || !lane.waiting.empty(); });
     if (is_ending_) return;
-    AdapterLoad next = take_next();
+    AdapterLoad next = take_next(lane);
     lock.unlock();
-    const std::uint64_t bytes = next.bytes();
-    Result<control::AdapterDescription> adapter = load(next);
-    lock.lock();
-    loaded_.push_back({next.caller, bytes, std::move(next.then), std::move(adapter)});
-    engine_.notify();
+    work_on(std::move(next), lane);
   }
 }
 

@@ -21,14 +21,24 @@ class Loader : public testing::Test {
   WaitingCatalog catalog;
   std::string heard;
   std::unique_ptr<AdapterLoader> loader = std::make_unique<AdapterLoader>(
-      catalog, engine, AdapterLoaderOptions{.count_max = 8, .bytes_max = 1000});
+      catalog, engine,
+      AdapterLoaderOptions{.count_max = 8, .bytes_max = 1000, .small_bytes_max = 200});
 
   Result<void> add(control::TenantId tenant, const std::string& name, std::uint64_t bytes = 1) {
+    return add_files(tenant, name,
+                     AdapterBytes{{{"a.gguf", bytes}}, std::vector<std::byte>(bytes)});
+  }
+  // A file of so many bytes on the server's disk.
+  Result<void> add_path(control::TenantId tenant, const std::string& name, std::uint64_t bytes) {
+    return add_files(tenant, name, control::AdapterPath{std::to_string(bytes), ""});
+  }
+  Result<void> add_files(control::TenantId tenant, const std::string& name,
+                         std::variant<control::AdapterPath, AdapterBytes> files) {
     AdapterLoad load;
     load.caller = tenant;
     load.owner = tenant;
     load.name = name;
-    load.files = AdapterBytes{{{"a.gguf", bytes}}, std::vector<std::byte>(bytes)};
+    load.files = std::move(files);
     load.then = [this, name](const Result<control::AdapterDescription>& added) {
       heard += (added.ok() ? name : "!" + name) + " ";
     };
@@ -54,6 +64,26 @@ TEST_F(Loader, TakesTheTenantsInTurns) {
   catalog.let_go();
   settle(5);
   EXPECT_EQ(heard, "a x b c d ");
+}
+
+TEST_F(Loader, ReadsASmallAdapterWhileALargeOneIsRead) {
+  ASSERT_TRUE(add(kOne, "large", 201).ok());
+  catalog.await_first();
+  ASSERT_TRUE(add(kTwo, "free", 200).ok());
+  settle(1);
+  EXPECT_EQ(heard, "free ");
+  catalog.let_go();
+  settle(2);
+}
+
+TEST_F(Loader, FindsTheLargeOnesOfThoseOnTheDisk) {
+  ASSERT_TRUE(add_path(kOne, "large", 201).ok());
+  catalog.await_first();
+  ASSERT_TRUE(add_path(kTwo, "free", 200).ok());
+  settle(1);
+  EXPECT_EQ(heard, "free ");
+  catalog.let_go();
+  settle(2);
 }
 
 TEST_F(Loader, RefusesMoreThanTheShareOfATenantAndTakesItLater) {

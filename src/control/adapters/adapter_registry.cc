@@ -224,6 +224,10 @@ Result<AdapterDescription> AdapterRegistry::add_read(const Key& key, const std::
   return finish(key, source, std::move(adapter).take());
 }
 
+Result<std::uint64_t> AdapterRegistry::bytes_of(ModelIndex model, const AdapterPath& path) const {
+  return TRY(reader_of(model))->bytes_of({.path = path.path, .beneath = path.beneath});
+}
+
 Result<AdapterDescription> AdapterRegistry::add(std::optional<TenantId> tenant, ModelIndex model,
                                                 const std::string& name, const AdapterPath& path) {
   return add_read({model, tenant, name}, path.path,

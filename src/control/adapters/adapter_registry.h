@@ -57,6 +57,7 @@ class AdapterRegistry final : public AdapterCatalog {
                                  const std::string& name, const AdapterPath& path) override;
   Result<AdapterDescription> add(std::optional<TenantId> tenant, ModelIndex model,
                                  const std::string& name, AdapterUpload upload) override;
+  Result<std::uint64_t> bytes_of(ModelIndex model, const AdapterPath& path) const override;
   Result<void> check_room(std::optional<TenantId> tenant, const std::string& name,
                           std::uint64_t bytes) override;
   Result<void> remove(std::optional<TenantId> tenant, ModelIndex model,

@@ -40,6 +40,7 @@ class NumberReader final : public inference::AdapterReader {
       const inference::AdapterLimits& limits) const override {
     return read({.path = files.at(0).name, .beneath = ""}, limits);
   }
+  Result<std::uint64_t> bytes_of(const inference::AdapterSource&) const override { return 1; }
   mutable inference::AdapterLimits last_limits;
 };
 

@@ -7,7 +7,7 @@
 // An adapter whose name was removed is used no more by what begins after that; what it was in force
 // for goes on, and its memory is free when the last of these is gone.
 //
-// Thread   any. add() reads files and waits for the disk: not on the engine thread.
+// Thread   any. add() and bytes_of() wait for the disk: not on the engine thread.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -110,6 +110,8 @@ class AdapterCatalog {
                                          const std::string& name, const AdapterPath& path) = 0;
   virtual Result<AdapterDescription> add(std::optional<TenantId> tenant, ModelIndex model,
                                          const std::string& name, AdapterUpload upload) = 0;
+  // The bytes of the file from which add() would read the matrices; its errors.
+  virtual Result<std::uint64_t> bytes_of(ModelIndex model, const AdapterPath& path) const = 0;
   // QuotaExceeded if add() would refuse an adapter of so many bytes for what the tenant has now.
   virtual Result<void> check_room(std::optional<TenantId> tenant, const std::string& name,
                                   std::uint64_t bytes) = 0;

@@ -508,6 +508,17 @@ TEST_F(AdapterFolder, IsReadByItsPathOrBelowAnotherAndAFileAlike) {
   }
 }
 
+TEST_F(AdapterFolder, SaysTheBytesOfItsMatricesUnread) {
+  write("adapters/any.gguf", "not of an adapter");
+  const auto reader = make_adapter_reader(small_spec());
+  const auto bytes_of = [&](const AdapterSource& source) { return reader->bytes_of(source); };
+  EXPECT_EQ(bytes_of({root_ + "/adapters/any.gguf", ""}).value(), 17u);
+  EXPECT_EQ(bytes_of({"any.gguf", root_ + "/adapters"}).value(), 17u);
+  EXPECT_EQ(bytes_of({"french", root_ + "/adapters"}).value(),
+            std::filesystem::file_size(root_ + "/adapters/french/adapter_model.safetensors"));
+  EXPECT_EQ(bytes_of({"none", root_ + "/adapters"}).error().code(), ErrorCode::NotFound);
+}
+
 TEST_F(AdapterFolder, IsACopyOnceRead) {
   const auto adapter = value(read({.path = root_ + "/adapters/french"}));
   const auto* number = reinterpret_cast<const float*>(adapter->find(0, Projection::Query)->a);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "base/folder.h"
 #include "base/utf8.h"
@@ -48,17 +49,15 @@ class Reader final : public AdapterReader {
   explicit Reader(const ModelSpec& spec) : shape_(spec) {}
 
   AdapterResult read(const AdapterSource& source, const AdapterLimits& limits) const override {
-    if (source.beneath.empty()) {
-      if (is_folder(source.path)) {
-        return read_folder(TRY(Folder::open_with_links(source.path)), limits);
-      }
-      return read_gguf_adapter(shape_, source_of(TRY(File::open(source.path))), limits);
-    }
-    const Folder beneath = TRY(Folder::open_as(source.beneath, last_part(source.beneath)));
-    if (TRY(beneath.has_folder_below(source.path))) {
-      return read_folder(TRY(beneath.open_below(source.path)), limits);
-    }
-    return read_gguf_adapter(shape_, source_of(TRY(beneath.open_file_below(source.path))), limits);
+    Opened opened = TRY(open(source));
+    if (const auto* folder = std::get_if<Folder>(&opened)) return read_folder(*folder, limits);
+    return read_gguf_adapter(shape_, source_of(std::get<File>(std::move(opened))), limits);
+  }
+
+  Result<std::uint64_t> bytes_of(const AdapterSource& source) const override {
+    const Opened opened = TRY(open(source));
+    if (const auto* file = std::get_if<File>(&opened)) return file->bytes();
+    return TRY(std::get<Folder>(opened).open_file_below(kPeftWeightsName)).bytes();
   }
 
   AdapterResult read(std::vector<AdapterFile> files, const AdapterLimits& limits) const override {
@@ -85,6 +84,20 @@ class Reader final : public AdapterReader {
   }
 
  private:
+  using Opened = std::variant<Folder, File>;
+
+  static Result<Opened> open(const AdapterSource& source) {
+    if (source.beneath.empty()) {
+      if (is_folder(source.path)) return Opened(TRY(Folder::open_with_links(source.path)));
+      return Opened(TRY(File::open(source.path)));
+    }
+    const Folder beneath = TRY(Folder::open_as(source.beneath, last_part(source.beneath)));
+    if (TRY(beneath.has_folder_below(source.path))) {
+      return Opened(TRY(beneath.open_below(source.path)));
+    }
+    return Opened(TRY(beneath.open_file_below(source.path)));
+  }
+
   static std::string names_of(const std::vector<AdapterFile>& files) {
     constexpr std::size_t kNamesMax = 8;
     std::string names;

@@ -6,7 +6,7 @@
 // gives it to those that read; it knows the shape of the model and nothing else. The simulation
 // makes its own. Reading waits for the disk, so it does not belong on the engine thread.
 //
-// Thread   any; read() may run on several threads at once.
+// Thread   any; reads may run on several threads at once.
 // Errors   NotFound and Io; Corrupted for files that contradict themselves or the model;
 //          NotSupported for what is not implemented, by its name; TooLarge beyond the limits;
 //          PermissionDenied for a path that leaves `beneath`. After an error nothing is kept.
@@ -50,6 +50,8 @@ class AdapterReader {
                                                       const AdapterLimits& limits) const = 0;
   virtual Result<std::shared_ptr<const Adapter>> read(std::vector<AdapterFile> files,
                                                       const AdapterLimits& limits) const = 0;
+  // The bytes of the file with the matrices, which is opened for it and not read.
+  virtual Result<std::uint64_t> bytes_of(const AdapterSource& source) const = 0;
 };
 
 }  // namespace quire::inference
