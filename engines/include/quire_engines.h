@@ -5,9 +5,8 @@
 // Ownership  What a function gives through an out parameter is the caller's, and goes back through
 //            the matching _delete. quire_bytes borrow: they need to live only as long as the call,
 //            except those of quire_added_token, which live as long as their tokenizer.
-// Threads    A tokenizer, a template, a grammar's vocabulary and a grammar can be used by any thread,
-//            by many at once. A matcher is used by one thread at a time. Deleting needs that
-//            nobody else uses it.
+// Threads    Many threads may use a tokenizer, a template, a grammar's vocabulary or a grammar at
+//            once, and one thread a matcher. No thread may use what is being deleted.
 // Errors     A function that can fail gives a quire_status. Unless that is QUIRE_OK its out
 //            parameter is untouched and *error holds a sentence, UTF-8, for quire_text_delete;
 //            with QUIRE_OK *error is empty and needs no delete. A panic inside a library is
@@ -28,6 +27,7 @@ enum {
   QUIRE_INTERNAL = 3,
   QUIRE_LIMIT = 4,    // It is larger than it may be; the text says what, and how much it may be.
   QUIRE_TIMEOUT = 5,  // It takes longer, or more steps, than it may.
+  QUIRE_UNAVAILABLE = 6,  // The system has none left of what the call needs, such as a thread.
 };
 
 typedef struct {

@@ -14,6 +14,8 @@ pub enum Status {
     Limit = 4,
     /// The work takes longer, or more steps, than it may.
     Timeout = 5,
+    /// The system has none left of what the call needs.
+    Unavailable = 6,
 }
 
 /// A failed call: its status and a sentence for a person.
@@ -29,6 +31,11 @@ impl Failure {
     }
     pub fn invalid(message: impl Into<String>) -> Self {
         Failure::new(Status::Invalid, message)
+    }
+    /// The system has no thread left.
+    pub fn no_thread(purpose: &str, error: std::io::Error) -> Self {
+        let message = format!("a thread for {purpose} cannot be started: {error}");
+        Failure::new(Status::Unavailable, message)
     }
 }
 

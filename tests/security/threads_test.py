@@ -14,6 +14,11 @@ LIBRARY = attack.BUILD / "tests/security/librefuse_threads.so"
 MADE_MAX = 13  # The server has that many threads once it has started.
 BYTE_CODE_PATIENCE = 3.0  # A script's byte code is made a second after its first run.
 SCRIPT = 'import { session } from "quire";\nexport default async function program() { session.send("%d"); }\n'
+GRAMMAR = """import { Grammar, Model, session } from "quire";
+export default async function program() {
+  session.send(await Grammar.regex(await Model.open(), "[a-z]|%d").then(() => "made", (error) => `${error.code}: ${error.message}`));
+}
+"""
 
 
 class ThreadsTest(unittest.TestCase):
@@ -23,15 +28,15 @@ class ThreadsTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.trigger = self.folder / "trigger"
 
-    def server(self):
-        server = attack.Server(variables={"LD_PRELOAD": str(LIBRARY), "THREADS_TRIGGER": str(self.trigger)})
+    def server(self, *flags):
+        server = attack.Server(*flags, variables={"LD_PRELOAD": str(LIBRARY), "THREADS_TRIGGER": str(self.trigger)})
         self.addCleanup(server.__exit__)
         return server
 
-    def script(self):
-        """A script that no server has seen."""
+    def script(self, source=SCRIPT):
+        """A script that no server has seen: the source names a number."""
         path = self.folder / "hello.js"
-        path.write_text(SCRIPT % time.time_ns())
+        path.write_text(source % time.time_ns())
         subprocess.run([attack.BUILD / "quire", "build", path, "-o", path.with_suffix(".wasm")], check=True,
                        stdout=subprocess.DEVNULL, env=attack.environment())
         return path.with_suffix(".wasm").read_bytes()
@@ -61,6 +66,33 @@ class ThreadsTest(unittest.TestCase):
             self.assertEqual(len(socket.run("sha256:" + hashlib.sha256(wasm).hexdigest())), 1)
             time.sleep(BYTE_CODE_PATIENCE)
         self.assert_lives(server)
+
+    def test_a_grammar_that_needs_a_thread_is_unavailable_and_compiled_afterwards(self):
+        server = self.server()
+        with attack.WebSocket(server) as socket:
+            programs = []
+            for wasm in (self.script(GRAMMAR), self.script(GRAMMAR)):
+                self.assertIn("state", attack.upload(socket, wasm))
+                programs.append("sha256:" + hashlib.sha256(wasm).hexdigest())
+            for program, purpose in zip(programs, ("the clock of grammars", "compiling a grammar")):
+                self.trigger.touch()
+                self.assertRegex(socket.run(program)[0].decode(), f"^unavailable: .*a thread for {purpose} cannot be started")
+                self.assert_lives(server)
+                self.trigger.unlink()
+                self.assertEqual(socket.run(program), [b"made"])
+
+    def test_an_adapter_that_needs_a_thread_is_refused_and_read_afterwards(self):
+        (self.folder / "a.gguf").write_text("not one")
+        server = self.server("--adapters", self.folder)
+        body = json.dumps({"lora_name": "a", "lora_path": "a.gguf"}).encode()
+        load = lambda: attack.http(server, "POST", "/v1/load_lora_adapter", [("Content-Type", "application/json")], body)
+        self.trigger.touch()
+        refused = load()
+        self.assertEqual(refused[0], 503, refused)
+        self.assertIn(b"a thread for loading adapters", refused[2])
+        self.assert_lives(server)
+        self.trigger.unlink()
+        self.assertEqual(load()[0], 400)
 
     def test_an_upload_that_needs_a_thread_is_refused_and_works_afterwards(self):
         server = self.server()

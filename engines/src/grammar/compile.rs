@@ -142,7 +142,7 @@ impl Grammar {
                     unsafe { libc::malloc_trim(0) };
                 }
             })
-            .map_err(|error| Failure::new(Status::Internal, format!("no thread: {error}")))?;
+            .map_err(|error| Failure::no_thread("compiling a grammar", error))?;
         // Without a clock of the thread, all time counts.
         let clock = take_clock.recv_timeout(left()).ok().flatten();
         let computed = || clock.map_or_else(|| Some(begin.elapsed()), time_of);

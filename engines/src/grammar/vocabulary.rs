@@ -202,8 +202,8 @@ impl Shared {
             ParserFactory::new(&environment, InferenceCapabilities::default(), &slices)
                 .map_err(|error| Failure::invalid(format!("grammar vocabulary: {error}")))?;
         factory.quiet();
-        let clock = Clock::start()
-            .map_err(|error| Failure::new(Status::Internal, format!("no thread: {error}")))?;
+        let clock =
+            Clock::start().map_err(|error| Failure::no_thread("the clock of grammars", error))?;
         Ok(Shared {
             factory,
             clock,

@@ -54,6 +54,7 @@ inline Result<void> engine_result(quire_status status, quire_text error) {
                          : status == QUIRE_NOT_SUPPORTED ? ErrorCode::NotSupported
                          : status == QUIRE_LIMIT         ? ErrorCode::TooLarge
                          : status == QUIRE_TIMEOUT       ? ErrorCode::Timeout
+                         : status == QUIRE_UNAVAILABLE   ? ErrorCode::Unavailable
                                                          : ErrorCode::Internal;
   return Error(code, take_engine_text(error));
 }
