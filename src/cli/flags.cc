@@ -261,7 +261,8 @@ std::vector<Flag> InstanceFlags::limits(double cpu_seconds_max, const char* page
   const auto read_limits = [this, of_server](const Words& words) -> Result<void> {
     std::vector<std::string> of_instance = words;
     if (of_server) options.server_limits = TRY(take_server_limits(of_instance));
-    options.limits = TRY(parse_limits(of_instance));
+    options.limits =
+        TRY(parse_limits(of_instance, of_server ? LimitScope::Server : LimitScope::Instance));
     return {};
   };
   return {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/utf8.h"
+#include "cli/spelling.h"
 #include "cli/verb.h"
 
 namespace quire::cli {
@@ -45,6 +46,19 @@ std::optional<std::uint64_t> parse_value(LimitUnit unit, std::string_view text) 
   return bytes.ok() ? std::optional(bytes.value()) : std::nullopt;
 }
 
+bool is_set_by_limit(const ServerLimitRow& row) {
+  return std::string_view(row.option) == "--limit";
+}
+
+Error unknown_limit(std::string_view name, LimitScope scope) {
+  const std::vector<std::string> known = limit_names(scope);
+  std::string all;
+  for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+  return Error(ErrorCode::InvalidArgument, "--limit: unknown limit " + in_quotes(name) +
+                                               did_you_mean(name, known) + " (supported: " + all +
+                                               ")");
+}
+
 const char* kind_of(LimitUnit unit) {
   if (unit == LimitUnit::Count) return "count";
   return unit == LimitUnit::Bytes ? "number of bytes (as in 512MiB)" : "time (as in 500ms, 3600s)";
@@ -52,10 +66,11 @@ const char* kind_of(LimitUnit unit) {
 
 }  // namespace
 
-std::string limit_names() {
-  std::string names;
-  for (const InstanceLimitName& each : kInstanceLimits) {
-    names += (names.empty() ? "" : ", ") + std::string(each.name);
+std::vector<std::string> limit_names(LimitScope scope) {
+  std::vector<std::string> names;
+  for (const InstanceLimitName& each : kInstanceLimits) names.emplace_back(each.name);
+  for (const ServerLimitRow& each : kServerLimits) {
+    if (scope == LimitScope::Server && is_set_by_limit(each)) names.emplace_back(each.name);
   }
   return names;
 }
@@ -88,7 +103,7 @@ Result<std::vector<ServerLimitValue>> take_server_limits(std::vector<std::string
   for (std::string& word : words) {
     const std::string_view name = std::string_view(word).substr(0, word.find('='));
     const auto* const row = std::ranges::find_if(kServerLimits, [&](const ServerLimitRow& each) {
-      return each.name == name && std::string_view(each.option) == "--limit";
+      return each.name == name && is_set_by_limit(each);
     });
     if (row == std::end(kServerLimits) || name.size() == word.size()) {
       others.push_back(std::move(word));
@@ -112,7 +127,8 @@ Result<std::vector<ServerLimitValue>> take_server_limits(std::vector<std::string
   return limits;
 }
 
-Result<std::vector<InstanceLimitValue>> parse_limits(const std::vector<std::string>& words) {
+Result<std::vector<InstanceLimitValue>> parse_limits(const std::vector<std::string>& words,
+                                                     LimitScope scope) {
   std::vector<InstanceLimitValue> limits;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
@@ -122,10 +138,7 @@ Result<std::vector<InstanceLimitValue>> parse_limits(const std::vector<std::stri
                    "--limit: " + in_quotes(word) + " is not NAME=VALUE");
     }
     const std::optional<std::size_t> index = find_limit(name);
-    if (!index) {
-      return Error(ErrorCode::InvalidArgument, "--limit: unknown limit " + in_quotes(name) +
-                                                   " (supported: " + limit_names() + ")");
-    }
+    if (!index) return unknown_limit(name, scope);
     for (const InstanceLimitValue& other : limits) {
       if (other.index != *index) continue;
       return Error(ErrorCode::InvalidArgument, "--limit: " + name + " is given twice");

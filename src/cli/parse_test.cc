@@ -317,8 +317,6 @@ TEST(Parse, LimitsAreSetByNameForAllAndForATenant) {
     return first_line_of_usage_error({"serve", "--limit", text});
   };
   EXPECT_EQ(error("wall_ns_max"), "--limit: \"wall_ns_max\" is not NAME=VALUE");
-  EXPECT_EQ(error("token_max=1"),
-            "--limit: unknown limit \"token_max\" (supported: " + limit_names() + ")");
   EXPECT_NE(error("future_count_max=0")
                 .find("future_count_max: \"0\" is no count from 1 to "
                       "1048576"),
@@ -351,6 +349,24 @@ TEST(Parse, LimitsOfTheWholeServerAreSetByTheSameFlagOfServeAlone) {
   EXPECT_TRUE(
       first_line_of_usage_error({"run", "x.wasm", "--limit", "program_memory_bytes_max=2GiB"})
           .starts_with("--limit: unknown limit"));
+}
+
+TEST(Parse, AnUnknownLimitIsRefusedWithTheNearestAndAllThatTheVerbTakes) {
+  EXPECT_TRUE(first_line_of_usage_error({"serve", "--limit", "program_memory_byte_max=1"})
+                  .starts_with("--limit: unknown limit \"program_memory_byte_max\"; did you mean "
+                               "program_memory_bytes_max? (supported: memory_bytes_max, "));
+  const auto end_of = [](const std::string& verb) {
+    const std::string line =
+        first_line_of_usage_error({verb, "x.wasm", "--limit", "nothing_like_it=1"});
+    return line.substr(line.find(" (supported: "));
+  };
+  std::string names;
+  for (const InstanceLimitName& each : kInstanceLimits) {
+    names += (names.empty() ? "" : ", ") + std::string(each.name);
+  }
+  EXPECT_EQ(end_of("run"), " (supported: " + names + ")");
+  EXPECT_EQ(end_of("serve"),
+            " (supported: " + names + ", program_memory_bytes_max, snapshot_bytes_total_max)");
 }
 
 TEST(Parse, EveryLimitTakesItsLeastAndItsMostAndNothingBeyond) {

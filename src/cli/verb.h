@@ -90,14 +90,18 @@ std::string with_subject(std::string message);
 // "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
 Result<std::uint64_t> parse_bytes(const std::string& text);
 
-// "token_count_max=1000000", ...: limits of an instance by name.
-Result<std::vector<InstanceLimitValue>> parse_limits(const std::vector<std::string>& words);
+// The limits that --limit sets: of an instance, and for `quire serve` also of the whole server.
+enum class LimitScope : std::uint8_t { Instance, Server };
+std::vector<std::string> limit_names(LimitScope scope);
+// "token_count_max=1000000", ...: limits of an instance by name. The error of another name lists
+// those of `scope`.
+Result<std::vector<InstanceLimitValue>> parse_limits(const std::vector<std::string>& words,
+                                                     LimitScope scope = LimitScope::Instance);
 // Takes those words that set a limit of the whole server (server_limits.inc, option "--limit").
 Result<std::vector<ServerLimitValue>> take_server_limits(std::vector<std::string>& words);
 // One of kInstanceLimits, and its value as the user wrote it.
 std::optional<std::size_t> find_limit(std::string_view name);
 Result<InstanceLimitValue> parse_limit_value(std::size_t index, std::string_view text);
-std::string limit_names();
 
 // "3=weight:2,instances:64": what a tenant may have.
 Result<TenantOptions> parse_tenant(const std::string& text);
