@@ -6,7 +6,7 @@
 set -euo pipefail
 
 readonly version=0.14.0
-readonly revision=3  # Of what this script changes.
+readonly revision=4  # Of what this script changes.
 readonly sha256=cee271d0eeba64f0915b846cb7ae02e16faf3dfdffdca91731101d9d30fe3423
 errors=$(cd "$(dirname "$0")" && pwd)/quickjs_errors.c
 readonly errors
@@ -46,29 +46,35 @@ grep -q "\"package\":\"$sha256\"" "$crate/.cargo-checksum.json" || {
 
 # Under WASI QuickJS does not watch its stack. The host does, but ends the program, and not its
 # JavaScript alone; so let QuickJS watch it too. It measures the stack in the program's memory, where
-# its functions need little: each one that looks takes 1 KiB there, and those by which the parser calls
-# itself take more than they take of the host's stack. So a stack of 700 KiB in memory is too deep
-# before the host's 512 KiB are.
+# its functions need little: each one that looks takes 1 KiB there, and so do functions that call
+# themselves without looking in their own frame: proxies of proxies, groups in regular expressions, the parser.
+# So a stack of 700 KiB in memory is too deep before the host's 1 MiB is.
 source=$crate/quickjs/quickjs.c
 sed -i -e '/^static void update_stack_limit/,/^}/ s/^#if defined(__wasi__)$/#if 0/' \
   -e '/^static inline uintptr_t js_get_stack_pointer/,/^}/ s/return (uintptr_t)__builtin_frame_address(0);/volatile char here[1024]; here[0] = 0; return (uintptr_t)here;/' \
   -e 's/^static inline uintptr_t js_get_stack_pointer/__attribute__((always_inline)) &/' \
   -e 's/^static inline bool js_check_stack_overflow(JSRuntime \*rt, size_t alloca_size)$/__attribute__((always_inline)) &/' "$source"
-pad() {  # FUNCTION BYTES: its definition begins with a local array.
-  python3 - "$source" "$@" <<'END'
+pad() {  # FILE BYTES FUNCTION...: the definition of each begins with a local array.
+  python3 - "$@" <<'END'
 import re, sys
-path, name, count = sys.argv[1:]
-definition = re.compile(r"(static __exception int " + name + r"\([^;{]*\)\n\{)")
-local = rf'\1\n    char here[{count}]; __asm__ volatile("" : : "r"(here) : "memory");'
-text, found = definition.subn(local, open(path).read())
-if found != 1:
-    sys.exit(f"quickjs: {name} in quickjs.c is not as expected")
+path, count, *names = sys.argv[1:]
+text = open(path).read()
+for name in names:
+    definition = re.compile(r"^(static (?:__exception )?\w+ " + name + r"\([^;{]*\)\n\{)", re.M)
+    text, found = definition.subn(rf'\1\n    char here[{count}]; __asm__ volatile("" : : "r"(here) : "memory");', text)
+    if found != 1:
+        sys.exit(f"quickjs: {name} in {path} is not as expected")
 open(path, "w").write(text)
 END
 }
-pad js_parse_assign_expr2 3600
-pad js_parse_statement_or_decl 1200
-pad js_parse_unary 700
+pad "$source" 2600 js_parse_assign_expr2
+pad "$source" 1200 js_parse_statement_or_decl
+pad "$source" 700 js_parse_unary
+pad "$source" 1000 js_parse_postfix_expr js_parse_function_decl2 __JS_EvalInternal
+pad "$source" 1000 js_proxy_getPrototypeOf js_proxy_setPrototypeOf js_proxy_isExtensible js_proxy_preventExtensions \
+  js_proxy_has js_proxy_get js_proxy_set js_proxy_get_own_property js_proxy_define_own_property js_proxy_delete_property \
+  js_proxy_get_own_property_names js_proxy_call_constructor js_proxy_call
+pad "$crate/quickjs/libregexp.c" 1000 re_parse_disjunction re_parse_nested_class
 if [ "$(grep -c -e 'volatile char here\[1024\]' -e '^__attribute__((always_inline)) static' "$source")" != 3 ] ||
   sed -n '/^static void update_stack_limit/,/^}/p' "$source" | grep -q __wasi__; then
   echo "quickjs: the stack checks in quickjs.c are not as expected" >&2
@@ -106,6 +112,14 @@ change("""        return JS_ThrowTypeError(ctx, "value is not iterable");
     ret = JS_GetIterator2""", """        return quire_throw_not_iterable(ctx, obj);
     }
     ret = JS_GetIterator2""")
+# Modules that import one another too deep are an exception, and are resolved again at the next import.
+change("    if (m->resolved)\n        return 0;\n",
+       "    if (m->resolved)\n        return 0;\n    if (js_check_stack_overflow(ctx->rt, 0)) {\n"
+       "        JS_ThrowStackOverflow(ctx);\n        return -1;\n    }\n")
+change("        if (!m1)\n            return -1;\n        rme->module = m1;\n",
+       "        if (!m1)\n            return m->resolved = false, -1;\n        rme->module = m1;\n")
+change("        if (js_resolve_module(ctx, m1) < 0)\n            return -1;\n    }\n    return 0;\n}\n",
+       "        if (js_resolve_module(ctx, m1) < 0)\n            return m->resolved = false, -1;\n    }\n    return 0;\n}\n")
 # An error needs memory itself, also where it says that there is none left: it may take this much more.
 reserve = "if (rt->malloc_state.malloc_limit)\n        rt->malloc_state.malloc_limit += 16384;\n"
 back = "rt->malloc_state.malloc_limit = malloc_limit;\n"

@@ -128,7 +128,7 @@ TEST_F(BuiltPrograms, RecursionWithoutEndIsAnOverflowOfAStackByName) {
     EXPECT_EQ(result.exit_code, 4);
     EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
   };
-  ends_with("", "overflowed its call stack of 512 KiB");
+  ends_with("", "overflowed its call stack of 1 MiB");
   ends_with("volatile char local[2000]; local[depth % 2000] = 1;", "overflowed its stack of 1 MiB");
 }
 

@@ -221,6 +221,31 @@ class JavaScript(unittest.TestCase):
                 self.assertEqual(ran.stdout.split(), wanted.split(), ran.stderr)
                 self.assertEqual(ran.returncode, 0, ran.stderr)
 
+    def test_recursion_of_every_form_is_a_range_error_that_is_caught(self):
+        ran = self.run_quire(HERE / "programs" / "deep.js")
+        self.assertRegex(ran.stdout, r"\A\d+ forms\n\Z", ran.stderr)
+
+    def test_a_ring_of_a_thousand_imports_is_a_range_error_that_is_caught(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        for at in range(1000):
+            (folder / f"ring{at}.js").write_text(f'import "./ring{(at + 1) % 1000}.js";\nexport default {at};\n')
+        for at in range(20):
+            (folder / f"short{at}.js").write_text(f'import "./short{(at + 1) % 20}.js";\nexport default {at};\n')
+        (folder / "main.js").write_text(
+            'import { session } from "quire";\nexport default async function program() {\n'
+            '  const caught = () => import("./ring0.js").then(() => "loaded", (error) => error.name);\n'
+            '  session.send(`${await caught()} ${await caught()} ${(await import("./short0.js")).default}`);\n}\n')
+        built = folder / "main.wasm"
+        subprocess.run([str(BUILD / "quire"), "build", str(folder / "main.js"), "-o", str(built)], check=True,
+                       env=beside.environment(), capture_output=True)
+        self.assertEqual(self.run_quire(built).stdout, "RangeError RangeError 0\n")
+
+    def test_huge_texts_are_errors_that_are_caught_and_a_huge_result_is_named(self):
+        ran = self.run_quire(HERE / "programs" / "huge.js")
+        self.assertEqual(ran.stdout, "alive\n", ran.stderr)
+        self.assertIn("InternalError: out of memory", ran.stderr)
+        self.assertNotIn("abort", ran.stderr)
+
     def test_uses_adapters_and_refuses_what_is_no_set_of_them(self):
         first, second = ADAPTERS / "llama_r8", ADAPTERS / "llama_r64_rslora.gguf"
         flags = ["--adapter", f"first={first}", "--adapter", f"second={second}", "--adapter", f"again={first}"]

@@ -140,9 +140,9 @@ class Engine : public PromisedTasks {
   explicit Engine(JSRuntime* runtime)
       : PromisedTasks(JS_NewContext(runtime)), runtime_(runtime), js_(js()) {}
 
-  // The limit of the stack in memory. The build (tools/build_quickjs.sh) lets each call take more
-  // of it than of the host's 512 KiB. So a stack that is too deep is an exception before it ends
-  // the instance.
+  // The limit of the stack in memory. The build (tools/build_quickjs.sh) lets a call that takes
+  // 1.4 KiB of the host's stack of 1 MiB take at least 1 KiB of this one. So a stack that is too
+  // deep is an exception before it ends the instance.
   static constexpr std::size_t kStackBytesMax = std::size_t{700} << 10;
 
   Result<void> run_jobs() {

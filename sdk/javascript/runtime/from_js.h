@@ -33,8 +33,7 @@ template <>
 struct FromJs<std::string> {
   static const char* read(JSContext* js, JSValueConst value, std::string& into) {
     if (!JS_IsString(value)) return "a string";
-    into = text_of(js, value);
-    return nullptr;
+    return read_text(js, value, into) ? nullptr : kThrown;
   }
 };
 
@@ -158,6 +157,7 @@ struct FromJs<Bytes> {
     if (JS_IsString(value)) return FromJs<std::string>::read(js, value, into.bytes);
     const ByteView view = byte_view(js, value);
     if (!view.is_view) return "a string, a Uint8Array or an ArrayBuffer";
+    if (!has_memory(js, view.bytes + 1)) return kThrown;
     into.bytes.assign(reinterpret_cast<const char*>(view.data), view.bytes);
     return nullptr;
   }
@@ -202,6 +202,10 @@ struct FromJs<std::vector<T>> {
         wrong_element = std::string(expected()) + ", and " + (kAreTokens ? "tokens" : "element ") +
                         "[" + std::to_string(i) + "] is " + shown_element(js, element.get());
         return wrong_element.c_str();
+      }
+      // The list grows to twice its size.
+      if (into.size() == into.capacity() && !has_memory(js, 2 * into.size() * sizeof(T))) {
+        return kThrown;
       }
       into.push_back(std::move(one));
     }

@@ -38,8 +38,7 @@ inline const char* read_schema(JSContext* js, JSValueConst value, std::string& i
   const Value text(js, JS_JSONStringify(js, value, JS_UNDEFINED, JS_UNDEFINED));
   if (text.is_exception()) return kThrown;
   if (!JS_IsString(text.get())) return "a JSON schema, as an object or a string";
-  into = text_of(js, text.get());
-  return nullptr;
+  return read_text(js, text.get(), into) ? nullptr : kThrown;
 }
 
 // The hooks of GenerateOptions, each of which calls a function of the script.

@@ -235,7 +235,7 @@ Result<Value> handler_of(Runtime& runtime, const Value& script) {
 // Sets the result of the program to the value that it returned, if it returned one.
 Result<void> keep_result(Engine& engine, const Value& value) {
   if (value.is_undefined()) return {};
-  return runtime::set_result(result_text(engine.js(), value));
+  return runtime::set_result(TRY(result_text(engine, value)));
 }
 
 // Logs what was under way when the program ended. The timers of the platform itself, such as that

@@ -39,8 +39,9 @@ struct FromJs<ChatMessage> {
       return "a message {role, content}";
     }
     const Value text(js, JS_JSONStringify(js, value, JS_UNDEFINED, JS_UNDEFINED));
-    if (text.is_exception()) return kThrown;
-    const Result<Json> json = Json::parse(text_of(js, text.get()));
+    std::string written;
+    if (text.is_exception() || !read_text(js, text.get(), written)) return kThrown;
+    const Result<Json> json = Json::parse(std::move(written));
     if (!json.ok()) return "a message {role, content}";
     JsonWriter more;
     more.begin_object();

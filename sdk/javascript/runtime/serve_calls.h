@@ -130,7 +130,9 @@ inline JSValue response_json(JSContext* js, Answering self, std::uint32_t status
   if (text.is_exception()) return JS_EXCEPTION;
   if (!JS_IsString(text.get()))
     return JS_ThrowTypeError(js, "Response.json: argument 2 is no JSON");
-  return returned(js, self->json(status, text_of(js, text.get()), std::move(headers.headers)));
+  std::string json;
+  if (!read_text(js, text.get(), json)) return JS_EXCEPTION;
+  return returned(js, self->json(status, std::move(json), std::move(headers.headers)));
 }
 inline Task<> response_error(Answering self, std::uint32_t status, std::string message) {
   return self->error(status, std::move(message));
@@ -142,13 +144,18 @@ inline Result<Object<serve::EventStream>> response_events(Answering self, Header
 // A text as it is, anything else as JSON.
 inline JSValue events_send(JSContext* js, Object<serve::EventStream> self, Value data,
                            serve::Event event) {
-  if (JS_IsString(data.get())) return returned(js, self->send(text_of(js, data.get()), event));
+  std::string sent;
+  if (JS_IsString(data.get())) {
+    if (!read_text(js, data.get(), sent)) return JS_EXCEPTION;
+    return returned(js, self->send(sent, event));
+  }
   const Value text(js, JS_JSONStringify(js, data.get(), JS_UNDEFINED, JS_UNDEFINED));
   if (text.is_exception()) return JS_EXCEPTION;
   if (!JS_IsString(text.get())) {
     return JS_ThrowTypeError(js, "EventStream.send: argument 1 is neither a string nor JSON");
   }
-  return returned(js, self->send(text_of(js, text.get()), event));
+  if (!read_text(js, text.get(), sent)) return JS_EXCEPTION;
+  return returned(js, self->send(sent, event));
 }
 inline Future<void> events_comment(Object<serve::EventStream> self, std::string text) {
   return self->comment(text);

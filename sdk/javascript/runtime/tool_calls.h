@@ -5,12 +5,19 @@
 
 namespace quire::javascript {
 
-// The result of a tool: a text as it is, anything else as JSON.
-inline std::string result_text(JSContext* js, const Value& value) {
-  if (JS_IsString(value.get())) return text_of(js, value.get());
-  const Value text(js, JS_JSONStringify(js, value.get(), JS_UNDEFINED, JS_UNDEFINED));
-  if (!JS_IsString(text.get())) return shown_text_of(js, value.get());
-  return text_of(js, text.get());
+// The result of a tool or of a program: a text as it is, anything else as JSON. An Error: there is
+// no memory for it.
+inline Result<std::string> result_text(Engine& engine, const Value& value) {
+  JSContext* js = engine.js();
+  std::string text;
+  if (JS_IsString(value.get())) {
+    if (read_text(js, value.get(), text)) return text;
+    return engine.error_of(Value(js, JS_GetException(js)));
+  }
+  const Value json(js, JS_JSONStringify(js, value.get(), JS_UNDEFINED, JS_UNDEFINED));
+  if (!JS_IsString(json.get())) return shown_text_of(js, value.get());
+  if (read_text(js, json.get(), text)) return text;
+  return engine.error_of(Value(js, JS_GetException(js)));
 }
 
 struct ToolFunction {
@@ -29,7 +36,7 @@ struct ToolFunction {
       co_await fail(engine->error_of(Value(js, JS_GetException(js))));
     }
     const Value result = co_await engine->call(std::move(function), std::move(given));
-    co_return result_text(js, result);
+    co_return co_await result_text(*engine, result);
   }
 };
 
@@ -117,10 +124,12 @@ inline Task<> shown_call(Object<Tools> self, Self context, std::string thought, 
   const Turn::Hold hold = co_await context->turn.take();
   co_await self->show(context->context, thought, name, arguments, result);
 }
-inline Task<> tools_show(JSContext* js, Object<Tools> self, Self context, std::string thought,
-                         std::string name, Value arguments, std::string result) {
-  return shown_call(std::move(self), std::move(context), std::move(thought), std::move(name),
-                    result_text(js, arguments), std::move(result));
+inline JSValue tools_show(JSContext* js, Object<Tools> self, Self context, std::string thought,
+                          std::string name, Value arguments, std::string result) {
+  Result<std::string> text = result_text(Engine::of(js), arguments);
+  if (!text.ok()) return Engine::of(js).throw_error(text.error());
+  return returned(js, shown_call(std::move(self), std::move(context), std::move(thought),
+                                 std::move(name), std::move(text).take(), std::move(result)));
 }
 
 }  // namespace calls

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -107,14 +108,32 @@ inline void replace_surrogates(std::string& text) {
   }
 }
 
-// The text of a value, as valid UTF-8; "" and an exception if it has none.
-inline std::string text_of(JSContext* context, JSValueConst value) {
+// Whether there is memory for so many bytes of C++; if not, InternalError "out of memory" is
+// thrown. C++ that gets no memory ends the instance, so what a script makes as large as it likes is
+// copied after this.
+inline bool has_memory(JSContext* context, std::size_t bytes) {
+  void* volatile tried = std::malloc(bytes);
+  std::free(tried);
+  if (tried == nullptr && bytes > 0) JS_ThrowOutOfMemory(context);
+  return tried != nullptr || bytes == 0;
+}
+
+// Sets `into` to the text of a value, as valid UTF-8. False: it has none, or there is no memory for
+// it, and an exception is pending.
+inline bool read_text(JSContext* context, JSValueConst value, std::string& into) {
   std::size_t bytes = 0;
   const char* text = JS_ToCStringLen(context, &bytes, value);
-  if (text == nullptr) return "";
-  std::string out(text, bytes);
+  if (text == nullptr) return false;
+  const bool fits = has_memory(context, bytes + 1);
+  if (fits) into.assign(text, bytes);
   JS_FreeCString(context, text);
-  replace_surrogates(out);
+  replace_surrogates(into);
+  return fits;
+}
+// The same; "" and an exception if it has none.
+inline std::string text_of(JSContext* context, JSValueConst value) {
+  std::string out;
+  read_text(context, value, out);
   return out;
 }
 

@@ -243,7 +243,7 @@ TEST_P(WasmGuest, StackOverflowIsATrap) {
   engine->loop.run_until_idle();
   EXPECT_EQ(only_end().kind, EndKind::Trapped);
   EXPECT_TRUE(only_end().message.starts_with(
-      "the program overflowed its call stack of 512 KiB (deep recursion)\n"))
+      "the program overflowed its call stack of 1 MiB (deep recursion)\n"))
       << only_end().message;
 }
 

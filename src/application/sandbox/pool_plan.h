@@ -20,7 +20,9 @@ struct PoolPlan {
 inline constexpr std::uint64_t kWholeReservation = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kWholeGuard = 32u << 20;
 
-inline constexpr std::uint64_t kWasmStackBytesMax = 512u << 10;
+// The stack of calls. Scripts need it: each call of QuickJS takes up to 1.4 times as much of it as
+// of the stack in the program's memory, where QuickJS counts (sdk/javascript/runtime/engine.h).
+inline constexpr std::uint64_t kWasmStackBytesMax = 1u << 20;
 inline constexpr std::uint64_t kGuestStackBytes = kWasmStackBytesMax + (1u << 20);
 
 // The best plan of at most `instance_count_max` instances of `memory_bytes_max` that fits in
