@@ -8,6 +8,7 @@
 #include "base/seeds.h"
 #include "control/conversation.h"
 #include "control/schedule_program.h"
+#include "support/small_adapter.h"
 
 namespace quire::control {
 namespace {
@@ -31,6 +32,7 @@ struct LoadGuest {
   FutureId next = kNoFuture;
   std::uint32_t prompt_tokens = 0;  // 0: it decodes.
   std::uint64_t row_count = 0;      // Of instances before this one.
+  ChosenAdaptersRef adapters = nullptr;
 };
 
 class Load {
@@ -39,11 +41,11 @@ class Load {
 
   // Numbers of guests, to ask for their rows.
   std::size_t add(TenantId tenant, Priority priority, std::uint32_t prompt_tokens,
-                  std::uint64_t deadline_ns = kNoDeadline) {
-    LoadGuest guest{.prompt_tokens = prompt_tokens};
+                  std::uint64_t deadline_ns = kNoDeadline, ChosenAdaptersRef adapters = nullptr) {
+    LoadGuest guest{.prompt_tokens = prompt_tokens, .adapters = std::move(adapters)};
     guest.id = harness.start(tenant, {.deadline_ns = deadline_ns});
     guest.queue = harness.queue(guest.id, priority);
-    guest.context = harness.context(guest.id, guest.queue);
+    begin_context(guest);
     guest.output = harness.embeds(guest.id, guest.queue, 1).front();
     guests.push_back(guest);
     ask(guests.back());
@@ -79,11 +81,16 @@ class Load {
     for (std::uint32_t& token : tokens) token = static_cast<std::uint32_t>(random_() % 512);
     if (guest.prompt_tokens > 0 || ++asked_count_ % 1000 == 0) {
       harness.send(guest.id, ContextDrop{guest.context}, false);
-      guest.context = harness.context(guest.id, guest.queue);
+      begin_context(guest);
     }
     harness.send(guest.id, ContextAppend{guest.context, std::move(tokens)}, false);
     harness.send(guest.id, ContextForward{guest.context, {guest.output}}, false);
     guest.next = harness.send(guest.id, GetNextDist{guest.queue, guest.output, 1});
+  }
+  void begin_context(LoadGuest& guest) {
+    guest.context = harness.context(guest.id, guest.queue);
+    if (guest.adapters == nullptr) return;
+    harness.send(guest.id, ContextUseAdapters{guest.context, guest.adapters}, false);
   }
   std::mt19937_64 random_{1};
   std::uint64_t asked_count_ = 0;
@@ -199,6 +206,41 @@ TEST(FairShare, WhoWantsLittleGetsItAndTheOthersGetTheRest) {
   load.run(100, kMillisecond);
   EXPECT_NEAR(static_cast<double>(load.row_count_of(many) - before), 800, 80)
       << "half of what there is, from the first batch on";
+}
+
+// Each row of the second tenant takes the device as long as five of the model alone.
+TEST(FairShare, RowsUnderAnAdapterCountForWhatTheAdapterCosts) {
+  using inference::Projection;
+  constexpr std::uint32_t kRank = 384;
+  const inference::AdapterBase base = inference::adapter_base_of(inference::simulated_model());
+  std::vector<inference::AdapterPart> parts;
+  for (std::uint32_t layer = 0; layer < 2; ++layer) {
+    parts.push_back(inference::part_of(base, layer, Projection::Query, kRank, 1.0f));
+  }
+  const ChosenAdaptersRef adapters =
+      make_chosen_adapters(
+          {{.name = "large",
+            .adapter = inference::Adapter::create(base, std::move(parts)).value()}})
+          .value();
+  const double row_cost = 1 + adapter_cost(adapters, 12 * 2 * 64 * 64);  // Numbers of the model.
+  EXPECT_NEAR(row_cost, 5, 0.5);
+  for (const std::uint32_t prompt_tokens : {0u, 100u}) {
+    SCOPED_TRACE(prompt_tokens);
+    // No batch may cost more than a tenant can owe (FairShares::kDebtBatchCount).
+    Load load(device_of(prompt_tokens == 0 ? 16 : 64, 16));
+    std::vector<std::size_t> plain, adapted;
+    for (int each = 0; each < 40; ++each) {
+      plain.push_back(load.add(TenantId{1}, Priority::Normal, prompt_tokens));
+      adapted.push_back(
+          load.add(TenantId{2}, Priority::Normal, prompt_tokens, kNoDeadline, adapters));
+    }
+    load.run(2000, kMillisecond);
+    const auto rows = [&](const std::vector<std::size_t>& guests) {
+      return static_cast<double>(load.row_count_of(guests));
+    };
+    EXPECT_GT(rows(plain) + rows(adapted), 31'000) << "all that a batch takes";
+    EXPECT_NEAR(rows(plain) / (rows(adapted) * row_cost), 1.0, 0.1);
+  }
 }
 
 // A step with all that two crowds decode would take forty times as long as that of the stream.
