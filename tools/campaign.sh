@@ -4,7 +4,8 @@
 #   release   all tests with all seeds, release build; programs that mean harm on the default model,
 #             whose server's memory may grow by a twentieth and no more, and beside which the
 #             victim's p99 between tokens is at most 1.5 times that alone, and so a stream's beside
-#             another tenant's floods of output and of grammars
+#             another tenant's floods of output and of grammars; a thousand launches of a script
+#             that takes 100 MiB
 #   engines   the Rust tests of engines/, and that no crate of theirs has an open advisory
 #   asan      all tests under ASan and UBSan, with the day's share of the seeds (all of them
 #             take the scalar kernels' bits alone three minutes without sanitizers), and a million
@@ -36,6 +37,8 @@ release() {
     tests/hostile/hostile_test.py build/release --judge --model smollm2-135m-instruct
   step victim "one tenant's stream beside floods of output and grammars of another, at most 1.5 times" \
     python3 tests/security/victim_test.py build/release
+  step launches "a thousand launches of a script that takes 100 MiB, beside another tenant's completions" \
+    env QUIRE_LAUNCHES=1000 python3 tests/security/launches_test.py build/release
 }
 asan() (
   # All random calls, a million of them; of the other seeds the day's share.

@@ -78,6 +78,14 @@ class MemoryOfPrograms(unittest.TestCase):
             each.socket.close()
         self.assertTrue(attack.until(lambda: self.metric("quire_program_memory_bytes") == 0, 30))
 
+    def test_by_default_all_programs_have_at_most_half_of_the_machine(self):
+        with open("/proc/meminfo") as file:
+            machine = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemTotal"))
+        with attack.Server(GUEST) as server:
+            most = server.metrics()["quire_program_memory_bytes_max"]
+        self.assertLessEqual(most, machine / 2)
+        self.assertGreaterEqual(most, 128 << 20, "what one program may grow to")
+
     def metric(self, name):
         return self.server.metrics(self.operator)[name]
 
