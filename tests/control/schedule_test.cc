@@ -226,8 +226,7 @@ TEST(FairShare, RowsUnderAnAdapterCountForWhatTheAdapterCosts) {
   EXPECT_NEAR(row_cost, 5, 0.5);
   for (const std::uint32_t prompt_tokens : {0u, 100u}) {
     SCOPED_TRACE(prompt_tokens);
-    // No batch may cost more than a tenant can owe (FairShares::kDebtBatchCount).
-    Load load(device_of(prompt_tokens == 0 ? 16 : 64, 16));
+    Load load(device_of(16, 16));
     std::vector<std::size_t> plain, adapted;
     for (int each = 0; each < 40; ++each) {
       plain.push_back(load.add(TenantId{1}, Priority::Normal, prompt_tokens));

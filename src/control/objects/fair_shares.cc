@@ -43,11 +43,19 @@ void FairShares::set_weight(TenantId tenant, double weight) {
 }
 
 void FairShares::enter(FairShare& share) {
-  share.time = std::min(share.time, time_ + kDebtBatchCount * batch_rows_ / share.weight);
+  const double debt_max = std::max(kDebtBatchCount * batch_rows_ / share.weight, share.charged);
+  share.time = std::min(share.time, time_ + debt_max);
   const bool has_waited_all_along = share.waiting_round + 1 == round_;
   if (!has_waited_all_along) {
     share.time = std::max(share.time, time_ - kCreditBatchCount * batch_rows_ / share.weight);
   }
+}
+
+void FairShares::charge(FairShare& share, double row_count) {
+  if (share.charged_round != round_) share.charged = 0;
+  share.charged_round = round_;
+  share.charged += row_count / share.weight;
+  share.time += row_count / share.weight;
 }
 
 void FairShares::end_round(double least_waiting, double most_served, bool has_waiting) {

@@ -8,8 +8,8 @@
 // reads outputs would go first forever. A tenant that had nothing waiting may not save up without
 // limit: it enters at the time of the waiting tenants, less kCreditBatchCount full batches. Work
 // that found room at once is charged too, though it takes nothing from other tenants. So no tenant
-// may owe more than kDebtBatchCount full batches, and one that used spare room is held back for so
-// long only.
+// may owe more than kDebtBatchCount full batches of the model alone, or what it was charged in one
+// round if that is more, and one that used spare room is held back for so long only.
 //
 // A round is one batch that is built. The tenants that still wait at its end decide the common
 // time.
@@ -31,7 +31,9 @@ namespace quire::control {
 struct FairShare {
   TenantId tenant{};
   double weight = 1;
-  double time = 0;  // Rows over weight.
+  double time = 0;                  // Rows over weight.
+  double charged = 0;               // In the last round that charged it, likewise.
+  std::uint64_t charged_round = 0;  // That round.
   std::uint32_t instance_count = 0;
   std::uint32_t output_count = 0;   // Embed slots that outputs of its instances take.
   std::uint64_t waiting_round = 0;  // The last round that left something of it waiting.
@@ -67,7 +69,7 @@ class FairShares {
   bool is_in_turn(const FairShare& share) const {
     return share.time <= time_ + batch_rows_ / share.weight;
   }
-  void charge(FairShare& share, double row_count) { share.time += row_count / share.weight; }
+  void charge(FairShare& share, double row_count);
   // Something of it was ready and found no room in this round.
   void leave_waiting(FairShare& share) { share.waiting_round = round_; }
   // `least_waiting` is the smallest time of those left waiting, `most_served` the largest of all
