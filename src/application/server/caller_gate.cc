@@ -39,9 +39,8 @@ std::optional<std::string_view> key_of(const HttpHead& head) {
   }
   if (!given.api_keys.empty()) keys.push_back(given.api_keys.front());
   if (!given.google_keys.empty()) keys.push_back(given.google_keys.front());
-  for (const std::string_view each : head.subprotocols) {
-    const bool counts = head.is_upgrade && each.starts_with(kKeySubprotocol);
-    if (counts) keys.push_back(each.substr(kKeySubprotocol.size()));
+  if (head.is_upgrade) {
+    keys.insert(keys.end(), given.subprotocol_keys.begin(), given.subprotocol_keys.end());
   }
   const bool is_one =
       !keys.empty() && std::all_of(keys.begin(), keys.end(), [&](const std::string_view each) {
@@ -67,7 +66,7 @@ std::variant<service::PrincipalHandle, HttpAnswer> CallerGate::caller_of(
     if (service::PrincipalHandle found = keys_->ring()->find(*key)) return found;
   }
   HttpAnswer answer = refusal_for(
-      {head.target, head.request_id}, 401, ErrorCode::PermissionDenied,
+      name_of(head), 401, ErrorCode::PermissionDenied,
       "this server wants a key that it knows, as Authorization: Bearer KEY, x-api-key: KEY or "
       "x-goog-api-key: KEY, and no second one that differs; its operator makes one with quire keys "
       "add");

@@ -12,6 +12,7 @@
 
 #include "application/access/key_holder.h"
 #include "base/result.h"
+#include "base/wipe.h"
 #include "service/principal.h"
 
 namespace quire::server {
@@ -39,13 +40,15 @@ class CallerGate {
   const service::PrincipalHandle everyone_;
 };
 
-// Credentials are the headers of a request that may hold a key.
+// Credentials are the headers of a request that may hold a key. Memory has none of them at their end.
 struct Credentials {
-  std::vector<std::string> authorizations;  // Of each Authorization header.
-  std::vector<std::string> api_keys;        // Of each X-Api-Key header.
-  std::vector<std::string> google_keys;     // Of each X-Goog-Api-Key header.
-  // The lines of the headers that may hold a key: only a server without keys gives them to programs.
-  std::string lines;
+  std::vector<WipedString> authorizations;  // Of each Authorization header.
+  std::vector<WipedString> api_keys;        // Of each X-Api-Key header.
+  std::vector<WipedString> google_keys;     // Of each X-Goog-Api-Key header.
+  std::vector<WipedString>
+      subprotocol_keys;  // Of each subprotocol that begins with kKeySubprotocol.
+  // The lines of these headers: only a server without keys gives them to programs.
+  WipedString lines;
 };
 
 }  // namespace quire::server

@@ -206,7 +206,7 @@ void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t b
   const std::uint64_t begun_ns = parts_.clock.now_ns();
   const std::string method = request.method;
   const std::string path = request.target.substr(0, request.target.find('?'));
-  const RequestName name{request.target, request.request_id};
+  const RequestName name{path, request.request_id};
   const auto refuse = [&](const Error& error, std::uint64_t retry_after_ms) {
     ++counts_.refused;
     count(*request.rule, RequestOutcome::Refused);

@@ -16,6 +16,10 @@ struct RequestName {
   std::string target;
   std::string request_id;
 };
+// Without the query, which may hold a key.
+inline RequestName name_of(const HttpHead& head) {
+  return {std::string(path_of(head)), head.request_id};
+}
 
 enum class Interface : std::uint8_t { Own, OpenAi, Anthropic, Gemini };
 // The interface to whose paths the target belongs.

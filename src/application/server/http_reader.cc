@@ -3,13 +3,12 @@
 #include <utility>  // Before Asio.
 
 #include <algorithm>
-#include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
-#include <cstring>
 
 #include "base/check.h"
 #include "base/utf8.h"
+#include "base/wiped_queue.h"
 
 namespace quire::server {
 namespace {
@@ -17,7 +16,8 @@ namespace {
 namespace beast = boost::beast;
 namespace http = beast::http;
 using ErrorCodeOf = boost::system::error_code;
-using Parser = http::request_parser<http::buffer_body>;
+// A field that is dropped, such as one with a key, leaves no bytes in memory.
+using Parser = http::request_parser<http::buffer_body, WipingAllocator<char>>;
 
 constexpr std::size_t kKeptBufferBytes = 4096;  // Of an idle connection.
 
@@ -99,15 +99,16 @@ bool is_for_server(http::field name) {
 
 // Takes a target of the absolute form (RFC 9112, 3.2.2) apart: "http://localhost:80/x" is the authority
 // "localhost:80" and the path "/x". All other forms stay as they came.
-std::optional<HttpProblem> take_target(const std::string& target, HttpHead& into) {
-  into.target = target;
+std::optional<HttpProblem> take_target(beast::string_view given, HttpHead& into) {
+  into.target = text_of(given);
+  const std::string_view target(given.data(), given.size());
   const std::size_t scheme_end = target.find("://");
   // "://" after a / or ? is part of a path or query.
-  if (scheme_end == std::string::npos || scheme_end > target.find_first_of("/?#")) {
+  if (scheme_end == std::string_view::npos || scheme_end > target.find_first_of("/?#")) {
     return std::nullopt;
   }
   const std::string scheme = lower(beast::string_view(target.data(), scheme_end));
-  const std::string shown = target.substr(0, target.find('?'));  // A query may hold a key.
+  const std::string shown(target.substr(0, target.find('?')));  // A query may hold a key.
   if (scheme != "http" && scheme != "https") {
     return problem(400, ErrorCode::InvalidArgument,
                    "the target " + in_quotes(shown) + " has the scheme " + in_quotes(scheme) +
@@ -131,18 +132,69 @@ std::optional<HttpProblem> take_target(const std::string& target, HttpHead& into
   return std::nullopt;
 }
 
-// Whether the header may hold a key of the server.
-bool take_credential(const std::string& name, const std::string& value, Credentials& into) {
+std::string_view view_of(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+// Whether the header may hold a key of the server. Its value is then in `into` alone.
+bool take_credential(std::string_view name, beast::string_view value, Credentials& into) {
   if (name == "authorization") {
-    into.authorizations.push_back(value);
+    into.authorizations.emplace_back(view_of(value));
   } else if (name == "x-api-key") {
-    into.api_keys.push_back(value);
+    into.api_keys.emplace_back(view_of(value));
   } else if (name == "x-goog-api-key") {
-    into.google_keys.push_back(value);
-  } else {
-    return name == "sec-websocket-protocol";
+    into.google_keys.emplace_back(view_of(value));
+  } else if (name != "sec-websocket-protocol") {
+    return false;
   }
+  into.lines.append(name).append(": ").append(view_of(value)).append("\n");
   return true;
+}
+
+void take_subprotocols(beast::string_view value, HttpHead& into) {
+  for (const auto& token : http::token_list(value)) {
+    const std::string_view each = view_of(token);
+    if (each.starts_with(kKeySubprotocol)) {
+      into.credentials.subprotocol_keys.emplace_back(each.substr(kKeySubprotocol.size()));
+    } else {
+      into.subprotocols.emplace_back(each);
+    }
+  }
+}
+
+// A header that holds no key.
+void take_field(const Parser::value_type::value_type& field, const std::string& name,
+                HttpHead& into) {
+  const std::string value = text_of(field.value());
+  switch (field.name()) {
+    case http::field::host:
+      into.hosts.push_back(value);
+      break;
+    case http::field::origin:
+      into.origins.push_back(value);
+      break;
+    case http::field::access_control_request_method:
+      into.asked_method = value;
+      break;
+    case http::field::access_control_request_headers:
+      into.asked_headers = value;
+      break;
+    case http::field::expect:
+      into.expectation = lower(field.value());
+      break;
+    case http::field::content_encoding:
+      into.codings.push_back(value);
+      break;
+    default:
+      break;
+  }
+  if (name == "sec-fetch-site") into.is_cross_site |= value == "cross-site";
+  if (name == "sec-fetch-mode") into.is_navigation = value == "navigate";
+  if (name == "x-request-id") {
+    into.request_id = value;
+  } else if (!is_for_server(field.name())) {
+    into.lines += name + ": " + value + "\n";
+  }
 }
 
 // The parts of the head that the router and the program look at.
@@ -150,48 +202,13 @@ std::variant<MoreNeeded, HttpHead, HttpProblem> head_of(const Parser& parser) {
   const auto& request = parser.get();
   HttpHead head;
   head.method = text_of(request.method_string());
-  if (std::optional<HttpProblem> wrong = take_target(text_of(request.target()), head)) {
+  if (std::optional<HttpProblem> wrong = take_target(request.target(), head)) {
     return *std::move(wrong);
   }
   for (const auto& each : request) {
-    const std::string value = text_of(each.value());
-    switch (each.name()) {
-      case http::field::host:
-        head.hosts.push_back(value);
-        break;
-      case http::field::origin:
-        head.origins.push_back(value);
-        break;
-      case http::field::sec_websocket_protocol:
-        for (const auto& token : http::token_list(each.value())) {
-          head.subprotocols.emplace_back(token);
-        }
-        break;
-      case http::field::access_control_request_method:
-        head.asked_method = value;
-        break;
-      case http::field::access_control_request_headers:
-        head.asked_headers = value;
-        break;
-      case http::field::expect:
-        head.expectation = lower(each.value());
-        break;
-      case http::field::content_encoding:
-        head.codings.push_back(value);
-        break;
-      default:
-        break;
-    }
     const std::string name = lower(each.name_string());
-    if (name == "sec-fetch-site") head.is_cross_site |= value == "cross-site";
-    if (name == "sec-fetch-mode") head.is_navigation = value == "navigate";
-    if (name == "x-request-id") {
-      head.request_id = value;
-    } else if (take_credential(name, value, head.credentials)) {
-      head.credentials.lines += name + ": " + value + "\n";
-    } else if (!is_for_server(each.name())) {
-      head.lines += name + ": " + value + "\n";
-    }
+    if (each.name() == http::field::sec_websocket_protocol) take_subprotocols(each.value(), head);
+    if (!take_credential(name, each.value(), head.credentials)) take_field(each, name, head);
   }
   // A program finds the host in one place, whichever form the target had.
   if (head.hosts.empty() && !head.authority.empty()) {
@@ -205,6 +222,15 @@ std::variant<MoreNeeded, HttpHead, HttpProblem> head_of(const Parser& parser) {
   return head;
 }
 
+// The parser keeps the head until the next request, which may be never. Only the HttpHead still has
+// the key.
+void drop_credentials(Parser::value_type& request) {
+  request.erase(http::field::authorization);
+  request.erase(http::field::sec_websocket_protocol);
+  request.erase("x-api-key");
+  request.erase("x-goog-api-key");
+}
+
 }  // namespace
 
 class HttpReader::Implementation {
@@ -214,7 +240,13 @@ class HttpReader::Implementation {
   HttpProblem problem_of(ErrorCodeOf error) const;
 
   const HttpReaderLimits limits;
-  beast::flat_buffer buffer;
+  // Takes what the parser takes of the received bytes.
+  void parse(ErrorCodeOf& error) {
+    const std::string_view received = buffer.view();
+    buffer.take(parser->put(boost::asio::const_buffer(received.data(), received.size()), error));
+  }
+
+  WipedQueue buffer;
   std::optional<Parser> parser;
 };
 
@@ -238,16 +270,13 @@ HttpReader::HttpReader(const HttpReaderLimits& limits)
 HttpReader::~HttpReader() = default;
 
 void HttpReader::add(std::string_view received) {
-  beast::flat_buffer& buffer = implementation_->buffer;
-  const auto room = buffer.prepare(received.size());
-  std::memcpy(room.data(), received.data(), received.size());
-  buffer.commit(received.size());
+  implementation_->buffer.add(received);
 }
 bool HttpReader::has_room() const {
   return implementation_->buffer.size() < kBufferBytesMax;
 }
 bool HttpReader::has_bytes() const {
-  return implementation_->buffer.size() > 0;
+  return !implementation_->buffer.is_empty();
 }
 bool HttpReader::is_body_whole() const {
   return !implementation_->parser || implementation_->parser->is_done();
@@ -263,24 +292,24 @@ std::variant<MoreNeeded, HttpHead, HttpProblem> HttpReader::read_head() {
   }
   ErrorCodeOf error;
   while (!self.parser->is_header_done()) {
-    if (self.buffer.size() == 0) {
-      if (self.buffer.capacity() > kKeptBufferBytes) self.buffer.shrink_to_fit();
+    if (self.buffer.is_empty()) {
+      self.buffer.shrink(kKeptBufferBytes);
       return MoreNeeded{};
     }
-    const std::string_view received(static_cast<const char*>(self.buffer.data().data()),
-                                    self.buffer.size());
-    if (has_fold(received.substr(0, self.limits.header_bytes_max))) {
+    if (has_fold(self.buffer.view().substr(0, self.limits.header_bytes_max))) {
       return problem(400, ErrorCode::InvalidArgument,
                      "a header is folded: its value goes on in the next line");
     }
-    self.buffer.consume(self.parser->put(self.buffer.data(), error));
+    self.parse(error);
     if (error == http::error::need_more) return MoreNeeded{};
     if (error) return self.problem_of(error);
   }
   if (std::optional<HttpProblem> wrong = framing_problem(self.parser->get())) {
     return *std::move(wrong);
   }
-  return head_of(*self.parser);
+  auto head = head_of(*self.parser);
+  drop_credentials(self.parser->get());
+  return head;
 }
 
 std::variant<MoreNeeded, BodyPart, HttpProblem> HttpReader::read_part() {
@@ -292,8 +321,8 @@ std::variant<MoreNeeded, BodyPart, HttpProblem> HttpReader::read_part() {
   body.size = bytes.size();
   body.more = true;
   ErrorCodeOf error;
-  while (self.buffer.size() > 0 && !self.parser->is_done() && body.size > 0) {
-    self.buffer.consume(self.parser->put(self.buffer.data(), error));
+  while (!self.buffer.is_empty() && !self.parser->is_done() && body.size > 0) {
+    self.parse(error);
     if (error) break;
   }
   const bool is_stuck = error == http::error::need_more;

@@ -2,7 +2,8 @@
 // HttpReader turns the bytes of a connection into requests: the head of one, the parts of its body,
 // the head of the next. It reads no sockets, so tests and a fuzzer drive it with bytes.
 //
-// Owns     the bytes that were received and not taken.
+// Owns     the bytes that were received and not taken. Once a head was read, that HttpHead alone
+//          has the key of the request.
 // Thread   of its session.
 // Errors   HttpProblem, after which nothing more is taken: what follows could be read as a request
 //          that another client wrote (request smuggling). So a body whose length is in doubt is one.

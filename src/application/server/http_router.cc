@@ -357,7 +357,7 @@ constexpr const char* kPreflightSeconds = "600";
 
 HttpAnswer wrong_method(const HttpHead& head, std::string_view path, const std::string& allowed) {
   HttpAnswer answer =
-      refusal_for({head.target, head.request_id}, 405, ErrorCode::NotSupported,
+      refusal_for(name_of(head), 405, ErrorCode::NotSupported,
                   std::string(path) + " takes " + allowed + ", not " + in_quotes(head.method));
   answer.headers.emplace_back("Allow", allowed);
   return answer;
@@ -421,8 +421,7 @@ Route HttpRouter::decide_adapters(AdapterForm form, const HttpHead& head,
                                   const service::PrincipalHandle& caller, Readiness readiness) {
   if (head.method != "POST") return wrong_method(head, path_of(head), "POST");
   if (const auto denied = denied_to(*caller, service::Right::LoadAdapters)) {
-    return refusal_for({head.target, head.request_id}, 403, denied->code(),
-                       std::string(denied->message()));
+    return refusal_for(name_of(head), 403, denied->code(), std::string(denied->message()));
   }
   if (std::optional<HttpAnswer> refused = refusal_when(readiness)) return *std::move(refused);
   return ToAdapters{form, caller};
@@ -446,8 +445,7 @@ Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHand
   }
   if (const EndpointRule* rule = endpoints_.find(head.method, path)) {
     if (const auto denied = denied_to(*caller, service::Right::Launch)) {
-      return refusal_for({head.target, head.request_id}, 403, denied->code(),
-                         std::string(denied->message()));
+      return refusal_for(name_of(head), 403, denied->code(), std::string(denied->message()));
     }
     if (std::optional<HttpAnswer> refused = refusal_when(readiness)) return *std::move(refused);
     return ToEndpoint{rule, caller};
@@ -466,7 +464,7 @@ Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHand
     }
     known += (told_count == 1 ? "; endpoints at " : ", ") + each.text();
   }
-  return refusal_for({head.target, head.request_id}, 404, ErrorCode::NotFound,
+  return refusal_for(name_of(head), 404, ErrorCode::NotFound,
                      "nothing is at " + in_quotes(std::string(path)) + "; there are " + known);
 }
 

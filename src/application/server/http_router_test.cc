@@ -206,6 +206,10 @@ TEST(HttpRouter, WhatOthersCanReachIsRefusedWithTheReason) {
 
 // ---- With keys.
 
+WipedString wiped(std::string_view text) {
+  return WipedString(text);
+}
+
 class KeyedRouter : public testing::Test {
  protected:
   static constexpr const char* kPaths[] = {"/",        "/v1/chat/completions", "/nothing",
@@ -220,7 +224,7 @@ class KeyedRouter : public testing::Test {
     return key;
   }
   static HttpHead with_bearer(HttpHead head, const std::string& key) {
-    head.credentials.authorizations = {"Bearer " + key};
+    head.credentials.authorizations = {wiped("Bearer " + key)};
     return head;
   }
   Route decide(const HttpHead& head) const { return router_.decide(head, Readiness::Ready).route; }
@@ -259,26 +263,26 @@ TEST_F(KeyedRouter, EachRouteButHealthNeedsAKey) {
 TEST_F(KeyedRouter, AKeyComesInAnyOfFourPlacesAndOnceInEach) {
   const std::string key = add("alice", {service::Right::Launch});
   HttpHead by_api_key = head();
-  by_api_key.credentials.api_keys = {key};
+  by_api_key.credentials.api_keys = {wiped(key)};
   EXPECT_EQ(status(by_api_key), 200u);
-  by_api_key.credentials.api_keys = {key, key};
+  by_api_key.credentials.api_keys = {wiped(key), wiped(key)};
   EXPECT_EQ(status(by_api_key), 401u);
   HttpHead by_google_key = head();
-  by_google_key.credentials.google_keys = {key};
+  by_google_key.credentials.google_keys = {wiped(key)};
   EXPECT_EQ(status(by_google_key), 200u);
-  by_google_key.credentials.google_keys = {key, key};
+  by_google_key.credentials.google_keys = {wiped(key), wiped(key)};
   EXPECT_EQ(status(by_google_key), 401u);
   HttpHead by_subprotocol = upgrade();
-  by_subprotocol.subprotocols = {"quire.1", "quire.key." + key};
+  by_subprotocol.credentials.subprotocol_keys = {wiped(key)};
   EXPECT_EQ(status(by_subprotocol), 101u);
   by_subprotocol.is_upgrade = false;
   EXPECT_EQ(status(by_subprotocol), 401u);
   HttpHead basic = head();
-  basic.credentials.authorizations = {"Basic " + key};
+  basic.credentials.authorizations = {wiped("Basic " + key)};
   EXPECT_EQ(status(basic), 401u);
-  basic.credentials.authorizations = {"bEARER   " + key};
+  basic.credentials.authorizations = {wiped("bEARER   " + key)};
   EXPECT_EQ(status(basic), 200u);
-  basic.credentials.authorizations = {"Bearer " + key, "Bearer " + key};
+  basic.credentials.authorizations = {wiped("Bearer " + key), wiped("Bearer " + key)};
   EXPECT_EQ(status(basic), 401u);
   const Route route = decide(with_bearer(upgrade(), key));
   EXPECT_EQ(std::get<Upgrade>(route).caller->key_name, "alice");
@@ -289,33 +293,33 @@ TEST_F(KeyedRouter, TwoCredentialsThatDifferAreNone) {
   const std::string alices = add("alice", {service::Right::Launch});
   const std::string bobs = add("bob", {service::Right::Launch});
   HttpHead both = with_bearer(head(), alices);
-  both.credentials.api_keys = {alices};
+  both.credentials.api_keys = {wiped(alices)};
   EXPECT_EQ(status(both), 200u);
-  both.credentials.api_keys = {bobs};
+  both.credentials.api_keys = {wiped(bobs)};
   EXPECT_EQ(status(both), 401u);
-  both.credentials.api_keys = {""};
+  both.credentials.api_keys = {wiped("")};
   EXPECT_EQ(status(both), 401u);
-  both.credentials.api_keys = {alices};
+  both.credentials.api_keys = {wiped(alices)};
   for (const char* other : {"", "Basic xyz", "Bearer ", "Bearer"}) {
-    both.credentials.authorizations = {other};
+    both.credentials.authorizations = {wiped(other)};
     EXPECT_EQ(status(both), 401u) << other;
   }
   for (const std::string& other : {bobs, std::string()}) {
     HttpHead google = head();
-    google.credentials.google_keys = {alices};
+    google.credentials.google_keys = {wiped(alices)};
     EXPECT_EQ(status(google), 200u);
-    google.credentials.api_keys = {other};
+    google.credentials.api_keys = {wiped(other)};
     EXPECT_EQ(status(google), 401u) << other;
     google = with_bearer(head(), alices);
-    google.credentials.google_keys = {other};
+    google.credentials.google_keys = {wiped(other)};
     EXPECT_EQ(status(google), 401u) << other;
   }
   HttpHead socket = with_bearer(upgrade(), alices);
-  socket.subprotocols = {"quire.1", "quire.key." + alices};
+  socket.credentials.subprotocol_keys = {wiped(alices)};
   EXPECT_EQ(status(socket), 101u);
-  socket.subprotocols.push_back("quire.key." + bobs);
+  socket.credentials.subprotocol_keys.push_back(wiped(bobs));
   EXPECT_EQ(status(socket), 401u);
-  socket.subprotocols = {"quire.1", "quire.key." + bobs};
+  socket.credentials.subprotocol_keys = {wiped(bobs)};
   EXPECT_EQ(status(socket), 401u);
 }
 

@@ -16,6 +16,7 @@
 #include "application/server/websocket_session.h"
 #include "base/check.h"
 #include "base/utf8.h"
+#include "base/wipe.h"
 
 namespace quire::server {
 namespace {
@@ -36,7 +37,7 @@ HttpAnswer coding_refusal(const HttpHead& head) {
   std::string given;
   for (const std::string& each : head.codings) given += (given.empty() ? "" : ", ") + each;
   HttpAnswer answer =
-      refusal_for({head.target, head.request_id}, 415, ErrorCode::NotSupported,
+      refusal_for(name_of(head), 415, ErrorCode::NotSupported,
                   "Content-Encoding " + in_quotes(given) +
                       ": the body may have one of these codings, or none: " + kContentCodings);
   answer.headers.emplace_back("Accept-Encoding", kContentCodings);
@@ -80,6 +81,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
         write_timer_(stream_.get_executor()),
         reader_({host.limits.http_header_bytes_max, host.limits.request_body_bytes_max}),
         is_on_trial_(is_reserve) {}
+  ~HttpSession() override { wipe(head_.target); }
 
   void start() override;
   void resume() override {
@@ -150,7 +152,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   asio::steady_timer read_timer_;
   asio::steady_timer write_timer_;
   HttpReader reader_;
-  std::string received_;                     // What is being read from the socket.
+  WipedString received_;                     // What is being read from the socket.
   HttpHead head_;                            // Of the request that is answered.
   std::unique_ptr<BodyDecoder> decoder_;     // Until the last part of a body that has a coding.
   std::optional<ResponseFraming> response_;  // Since the head of the response was queued.
@@ -196,6 +198,7 @@ void HttpSession::start() {
 // A connection that had a request may be idle for longer than one that never had any.
 void HttpSession::await_next_head() {
   phase_ = Phase::Head;
+  wipe(head_.target);  // Its query may hold a key.
   head_ = {};
   decoder_.reset();
   response_.reset();
@@ -241,13 +244,18 @@ void HttpSession::read_more() {
   is_reading_ = true;
   // Not into the reader's own buffer: what is taken out of that meanwhile would move it.
   received_.resize(phase_ == Phase::Head ? kHeadReadBytes : kReadBytes);
-  stream_.async_read_some(
-      asio::buffer(received_),
-      [self = me()](ErrorCodeOf error, std::size_t bytes) { self->have_read(error, bytes); });
+  stream_.async_read_some(asio::buffer(received_),
+                          [self = me()](ErrorCodeOf error, std::size_t bytes) {
+                            self->have_read(error, bytes);
+                            wipe_stack();  // A head that is not whole may have a key already.
+                          });
 }
 
 void HttpSession::have_read(ErrorCodeOf error, std::size_t bytes) {
   is_reading_ = false;
+  const bool is_for_reader = !error && phase_ != Phase::Discard && phase_ != Phase::Over;
+  if (is_for_reader) reader_.add(std::string_view(received_).substr(0, bytes));
+  wipe(received_.data(), bytes);  // A key may be in it.
   if (phase_ == Phase::Over) return;
   if (phase_ == Phase::Discard) {
     discarded_bytes_ += bytes;
@@ -264,7 +272,6 @@ void HttpSession::have_read(ErrorCodeOf error, std::size_t bytes) {
     may_keep_ = false;
     return;
   }
-  reader_.add(std::string_view(received_).substr(0, bytes));
   if (std::exchange(is_idle_, false)) {
     host_.connections->head_begun(connection_->id);
     expire_reading(host_.limits.handshake_time_max);
@@ -280,14 +287,13 @@ void HttpSession::take_head() {
     return;
   }
   route(std::get<HttpHead>(std::move(read)));
+  wipe_stack();
 }
 
 void HttpSession::route(HttpHead head) {
   head_ = std::move(head);
   if (!is_request_id(head_.request_id)) head_.request_id = host_.new_request_id();
   head_.lines += "x-request-id: " + head_.request_id + "\n";
-  // A program must not get the key of its caller.
-  if (!host_.router->has_keys()) head_.lines += head_.credentials.lines;
   has_continued_ = false;
   is_part_wanted_ = false;
   body_bytes_ = 0;
@@ -302,6 +308,8 @@ void HttpSession::route(HttpHead head) {
   } else {
     follow(decision.route);
   }
+  // Assigning to a text would leave its bytes where they are.
+  const Credentials dropped = std::move(head_.credentials);
 }
 
 void HttpSession::follow(const Route& route) {
@@ -409,6 +417,8 @@ void HttpSession::begin_request(HttpRequest request) {
   request.method = head_.method;
   request.target = head_.target;
   request.lines = head_.lines;
+  // A program must not get the key of its caller.
+  if (!host_.router->has_keys()) request.lines += head_.credentials.lines;
   request.request_id = head_.request_id;
   request.is_body_whole = !head_.has_body;
   request.awaits_continue = head_.has_body && head_.expectation == "100-continue";
@@ -474,9 +484,7 @@ void HttpSession::fail(const HttpProblem& problem) {
     finish();
     return;
   }
-  answer(
-      refusal_for({head_.target, head_.request_id}, problem.status, problem.code, problem.message),
-      true);
+  answer(refusal_for(name_of(head_), problem.status, problem.code, problem.message), true);
 }
 
 bool HttpSession::keeps() const {

@@ -57,8 +57,9 @@ Result<void> TlsContext::load(const TlsFiles& files) {
   if (SSL_CTX_set_cipher_list(native, kCiphers) != 1) {
     return Error(ErrorCode::NotSupported, std::string("this OpenSSL has none of ") + kCiphers);
   }
-  SSL_CTX_set_options(
-      native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  // OpenSSL wipes decrypted bytes, which may hold a key, once the session has read them.
+  SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_CLEANSE_PLAINTEXT);
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // Idle connections keep less.
   SSL_CTX_set_alpn_select_cb(native, choose_protocol, nullptr);
   ErrorCodeOf error;

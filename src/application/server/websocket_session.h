@@ -9,10 +9,13 @@
 #include <boost/beast/http/message.hpp>
 
 #include "application/server/session.h"
+#include "base/wipe.h"
 
 namespace quire::server {
 
-using UpgradeRequest = boost::beast::http::request<boost::beast::http::empty_body>;
+using UpgradeRequest =
+    boost::beast::http::request<boost::beast::http::empty_body,
+                                boost::beast::http::basic_fields<WipingAllocator<char>>>;
 
 // Goes on with the connection of an HttpSession, whose request asked for it. start() answers it.
 SessionHandle make_websocket_session(SessionHost& host, ConnectionStream stream,
