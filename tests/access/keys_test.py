@@ -132,8 +132,10 @@ class KeysTest(unittest.TestCase):
         ran = serving.quire("run", "--server", server.url, ECHO, QUIRE_KEY=alice)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.reload(server)
-        for text in (server.stop(), ran.stdout, ran.stderr):
-            self.assertNotIn(alice[3:], text)
+        log = server.stop()
+        for text in (log, ran.stdout, ran.stderr):
+            self.assertNotIn(alice[3:-1], text)
+        self.assertIn("a key from 127.0.0.1 was refused", log)
 
     def test_a_client_without_a_key_is_told_how_to_give_one(self):
         serving.add_key(self.keys, "alice")

@@ -49,6 +49,12 @@ std::optional<std::string_view> key_of(const HttpHead& head) {
   return is_one ? std::optional(keys.front()) : std::nullopt;
 }
 
+bool shows_none(const HttpHead& head) {
+  const Credentials& given = head.credentials;
+  return given.authorizations.empty() && given.api_keys.empty() && given.google_keys.empty() &&
+         (!head.is_upgrade || given.subprotocol_keys.empty());
+}
+
 }  // namespace
 
 std::optional<Error> denied_to(const service::Principal& caller, service::Right right) {
@@ -58,13 +64,18 @@ std::optional<Error> denied_to(const service::Principal& caller, service::Right 
                                                 "\" (it has: " + caller.rights.text() + ")");
 }
 
-std::variant<service::PrincipalHandle, HttpAnswer> CallerGate::caller_of(
-    const HttpHead& head) const {
+std::variant<service::PrincipalHandle, Stranger> CallerGate::caller_of(const HttpHead& head) const {
   if (keys_ == nullptr) return everyone_;
+  if (shows_none(head)) return Stranger{};
   const std::optional<std::string_view> key = key_of(head);
-  if (key && access::is_key(*key)) {
+  if (!key) return Stranger{RefusedKey{KeyRefusal::Unclear}};
+  if (access::is_key(*key)) {
     if (service::PrincipalHandle found = keys_->ring()->find(*key)) return found;
   }
+  return Stranger{RefusedKey{KeyRefusal::Unknown}};
+}
+
+HttpAnswer CallerGate::refusal(const HttpHead& head) {
   HttpAnswer answer = refusal_for(
       name_of(head), 401, ErrorCode::PermissionDenied,
       "this server wants a key that it knows, as Authorization: Bearer KEY, x-api-key: KEY or "

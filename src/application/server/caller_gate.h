@@ -3,9 +3,10 @@
 // without keys takes each client that reaches it for its operator.
 //
 // Thread   any.
-// Errors   401 for no key, for a wrong one and for two that differ, in one text: a refusal does not say which keys exist.
+// Errors   401 for no key, for a wrong one and for two that differ, in one text: a refusal does not
+//          say which keys exist.
+#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -26,6 +27,19 @@ inline constexpr std::string_view kKeySubprotocol = "quire.key.";
 // Why the caller may not, if so.
 std::optional<Error> denied_to(const service::Principal& caller, service::Right right);
 
+// Why a key was refused: the server does not know it, or it is unclear which one it is.
+enum class KeyRefusal : std::uint8_t { Unknown, Unclear };
+
+// A key that was refused, for the operator: never the key itself.
+struct RefusedKey {
+  KeyRefusal why{};
+};
+
+// A caller without a key that the server knows.
+struct Stranger {
+  std::optional<RefusedKey> refused = {};  // None: it has shown no key.
+};
+
 class CallerGate {
  public:
   // Null: the server has no keys. The holder outlives the gate.
@@ -33,7 +47,9 @@ class CallerGate {
       : keys_(keys), everyone_(service::operator_without_keys()) {}
 
   bool has_keys() const { return keys_ != nullptr; }
-  std::variant<service::PrincipalHandle, HttpAnswer> caller_of(const HttpHead& head) const;
+  std::variant<service::PrincipalHandle, Stranger> caller_of(const HttpHead& head) const;
+  // The answer to any stranger: it does not say what was wrong.
+  static HttpAnswer refusal(const HttpHead& head);
 
  private:
   const access::KeyHolder* const keys_;

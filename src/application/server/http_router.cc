@@ -487,7 +487,9 @@ Decision HttpRouter::decide(const HttpHead& head, Readiness readiness) const {
     if (is_open_path(path_of(head))) return {answer_own(head, readiness)};
   }
   auto found = gate_.caller_of(head);
-  if (auto* refused = std::get_if<HttpAnswer>(&found)) return {std::move(*refused)};
+  if (const auto* stranger = std::get_if<Stranger>(&found)) {
+    return {CallerGate::refusal(head), nullptr, stranger->refused};
+  }
   const auto caller = std::get<service::PrincipalHandle>(std::move(found));
   return {decide_for(head, caller, readiness), gate_.has_keys() ? caller : nullptr};
 }

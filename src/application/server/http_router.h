@@ -100,7 +100,8 @@ using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint, ToAdapters, ToMetric
 
 struct Decision {
   Route route;
-  service::PrincipalHandle key_holder = {};  // Null: the request has shown no known key.
+  service::PrincipalHandle key_holder = {};    // Null: the request has shown no known key.
+  std::optional<RefusedKey> refused_key = {};  // It has shown one that was refused.
 };
 
 // A server answers for its health at these paths.

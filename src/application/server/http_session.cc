@@ -302,6 +302,7 @@ void HttpSession::route(HttpHead head) {
   // another client wrote.
   may_keep_ = head_.keeps_alive && !head_.has_body && !head_.is_upgrade;
   const Decision decision = host_.router->decide(head_, host_.readiness(path_of(head_)));
+  if (decision.refused_key) host_.key_refused(*decision.refused_key, stream_.socket());
   is_on_trial_ = !host_.connections->head_read(connection_->id, key_shown(decision.key_holder));
   if (is_on_trial_ && path_of(head_) != "/health/live") {
     answer(full_refusal(host_.limits), true);

@@ -331,6 +331,56 @@ TEST(ServerWithKeys, AKeyMayDoWhatItsRightsSayAndNoMore) {
   launch(launcher, "echo");
 }
 
+// A field of an event as a text; "" if it has none of that name.
+std::string field_of(const LogEvent& event, std::string_view name) {
+  for (const auto& [each, value] : event.fields) {
+    if (each != name) continue;
+    if (const auto* text = std::get_if<std::string>(&value)) return *text;
+    if (const auto* number = std::get_if<std::uint64_t>(&value)) return std::to_string(*number);
+  }
+  return "";
+}
+
+std::vector<LogEvent> events_named(RunningServer& server, std::string_view name) {
+  std::vector<LogEvent> events = server.events();
+  std::erase_if(events, [&](const LogEvent& each) { return each.name != name; });
+  return events;
+}
+
+TEST(ServerWithKeys, ARefusedKeyLeavesOneLineWithTheAddressAndNoPartOfTheKey) {
+  Keys keys;
+  const std::string known = keys.add("alice", 3, kClient);
+  RunningServer server(options_with(keys));
+  SeededRandom random(9);
+  const std::string unknown = access::make_key(random);
+  const auto ask_with = [&](const std::string& lines) {
+    return RawClient(server.port()).http("GET / HTTP/1.1\r\nHost: localhost\r\n" + lines + "\r\n");
+  };
+  EXPECT_TRUE(ask_with("").starts_with("HTTP/1.1 401 ")) << "it shows no key: no line";
+  EXPECT_TRUE(ask_with("Authorization: Bearer " + known + "\r\n").starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(events_named(server, "key_refused").empty());
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(ask_with("Authorization: Bearer " + unknown + "\r\n").starts_with("HTTP/1.1 401 "));
+  }
+  const std::vector<LogEvent> events = events_named(server, "key_refused");
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(field_of(events[0], "address"), "127.0.0.1");
+  EXPECT_EQ(field_of(events[0], "reason"), "unknown");
+  EXPECT_EQ(events[0].text, "a key from 127.0.0.1 was refused: the server does not know it");
+}
+
+TEST(ServerWithKeys, AKeyThatIsUnclearIsRefusedWithThatReason) {
+  Keys keys;
+  const std::string known = keys.add("alice", 3, kClient);
+  RunningServer server(options_with(keys));
+  RawClient(server.port())
+      .http("GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + known +
+            "\r\nx-api-key: another\r\n\r\n");
+  const std::vector<LogEvent> events = events_named(server, "key_refused");
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(field_of(events[0], "reason"), "unclear");
+}
+
 TEST(ServerWithKeys, NoLineForTheOperatorHasAKey) {
   Keys keys;
   const std::string key = keys.add("alice", 3, kClient);

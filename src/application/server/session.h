@@ -55,6 +55,8 @@ class SessionHost {
   virtual void pause(const SessionHandle& session) = 0;
   // The connection goes on as `next`, which has its socket.
   virtual void upgraded(const SessionHandle& next) = 0;
+  // A client at the other end of the socket has shown a key that was refused.
+  virtual void key_refused(const RefusedKey& key, const Socket& socket) = 0;
   // Nothing more comes of the session.
   virtual void closed(const Session& session) = 0;
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "application/server/http_session.h"
+#include "application/server/refused_keys.h"
 #include "base/check.h"
 #include "base/random.h"
 #include "base/start_thread.h"
@@ -52,6 +53,30 @@ ClientAddress client_address(const Socket& socket) {
   return address;
 }
 
+// "10.0.0.7", also if it comes as ::ffff:10.0.0.7.
+std::string address_text(const Socket& socket) {
+  ErrorCodeOf error;
+  const asio::ip::address address = socket.remote_endpoint(error).address();
+  if (error) return "unknown";
+  const bool is_mapped = address.is_v6() && address.to_v6().is_v4_mapped();
+  return is_mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string()
+                   : address.to_string();
+}
+
+struct RefusalWords {
+  const char* name;
+  const char* text;
+};
+RefusalWords words_of(KeyRefusal why) {
+  switch (why) {
+    case KeyRefusal::Unknown:
+      return {"unknown", "the server does not know it"};
+    case KeyRefusal::Unclear:
+      break;
+  }
+  return {"unclear", "the request has two that differ, one twice, or one in another scheme"};
+}
+
 }  // namespace
 
 class SocketServer::Implementation final : public SessionHost {
@@ -79,6 +104,7 @@ class SocketServer::Implementation final : public SessionHost {
     connections->upgraded(id);
     sessions_.at(id) = next;
   }
+  void key_refused(const RefusedKey& key, const Socket& socket) override;
   void closed(const Session& session) override;
   std::string new_request_id() override;
 
@@ -103,6 +129,7 @@ class SocketServer::Implementation final : public SessionHost {
   std::unordered_map<ConnectionId, SessionHandle> sessions_;  // Until they are closed.
   std::uint64_t next_id_ = 1;
   std::deque<std::weak_ptr<Session>> paused_;
+  RefusedKeys refused_keys_;
   bool is_closing_ = false;
   bool has_told_accept_error_ = false;
   std::atomic<bool> is_woken_{false};
@@ -255,6 +282,20 @@ void SocketServer::Implementation::report_connections() {
   for (std::size_t i = 0; i < kShedReasonCount; ++i) {
     link.shed_counts[i].store(connections->shed_counts()[i], std::memory_order_relaxed);
   }
+}
+
+void SocketServer::Implementation::key_refused(const RefusedKey& key, const Socket& socket) {
+  const auto held_back = refused_keys_.take(client_address(socket), link.clock->now_ns());
+  if (!held_back) return;
+  const RefusalWords words = words_of(key.why);
+  const std::string address = address_text(socket);
+  std::string text = "a key from " + address + " was refused: " + words.text;
+  LogFields fields = {{"address", address}, {"reason", words.name}};
+  if (*held_back > 0) {
+    text += " (refusals since the last such line: " + std::to_string(*held_back) + ")";
+    fields.emplace_back("held_back", *held_back);
+  }
+  tell_({"key_refused", Severity::Warning, std::move(text), std::move(fields)});
 }
 
 void SocketServer::Implementation::closed(const Session& session) {
