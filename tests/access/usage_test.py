@@ -81,12 +81,13 @@ class UsageTest(unittest.TestCase):
         self.assertEqual((mine["requests"], mine["launches"], mine["tokens_out"]), (2, 3, 6))
         self.assertEqual(self.rows("--since", "2999-01-01"), {})
 
-    def test_the_log_names_the_tenant_of_each_request(self):
+    def test_the_log_names_the_tenant_and_the_key_of_each_request(self):
         server = self.serve("--log-format", "json")
         for key in (self.bob, self.alice):
             self.assertEqual(self.complete(server, key, 1)[0], 200)
         events = [json.loads(line) for line in server.stop().splitlines()]
-        self.assertEqual([each["tenant"] for each in events if each["event"] == "request"], [2, 1])
+        self.assertEqual([(each["tenant"], each["key"]) for each in events if each["event"] == "request"],
+                         [(2, "bob"), (1, "alice")])
 
     def test_a_server_that_is_killed_has_written_what_was_some_seconds_old(self):
         server = self.serve()

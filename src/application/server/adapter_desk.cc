@@ -88,7 +88,7 @@ Result<void> AdapterDesk::begin(const Principal& caller, const std::string& name
       return;
     }
     ++loaded_count_;
-    tell("adapter_loaded", "loaded", loaded.value());
+    tell("adapter_loaded", "loaded", loaded.value(), caller);
     then(status_of(caller, loaded.value()));
   };
   return loader_->add(std::move(load));
@@ -130,7 +130,7 @@ Result<void> AdapterDesk::remove(const Principal& caller, const std::string& nam
   removed.name = place.name;
   removed.tenant = owner_of(caller);
   removed.model = place.model;
-  tell("adapter_removed", "removed", removed);
+  tell("adapter_removed", "removed", removed, caller);
   return {};
 }
 
@@ -168,8 +168,8 @@ Result<std::vector<service::AdapterStatus>> AdapterDesk::list(const Principal& c
   return all;
 }
 
-void AdapterDesk::tell(const char* event, const std::string& how,
-                       const AdapterDescription& adapter) {
+void AdapterDesk::tell(const char* event, const std::string& how, const AdapterDescription& adapter,
+                       const Principal& caller) {
   const std::string& model =
       parts_.control.models().at(static_cast<std::size_t>(adapter.model)).name;
   const std::string owner =
@@ -183,6 +183,7 @@ void AdapterDesk::tell(const char* event, const std::string& how,
     fields.emplace_back("digest", "sha256:" + hex(adapter.digest));
     fields.emplace_back("bytes", adapter.bytes);
   }
+  add_key_name(fields, caller.key_name);
   parts_.tell({event, Severity::Info,
                "adapter " + adapter.name + " of " + model + " " + how + " for " + owner,
                std::move(fields)});

@@ -71,7 +71,8 @@ class AdapterDesk {
                      std::variant<control::AdapterPath, AdapterBytes> files, Then then);
   service::AdapterStatus status_of(const service::Principal& caller,
                                    const control::AdapterDescription& adapter) const;
-  void tell(const char* event, const std::string& how, const control::AdapterDescription& adapter);
+  void tell(const char* event, const std::string& how, const control::AdapterDescription& adapter,
+            const service::Principal& caller);
 
   const GatewayParts parts_;
   std::optional<AdapterLoader> loader_;  // None: no model takes adapters.

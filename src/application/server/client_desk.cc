@@ -283,15 +283,15 @@ bool ClientDesk::heard(lifecycle::InstanceId id, const service::Said& said) {
 void ClientDesk::tell_operator(const Instance& instance, const service::End& end) const {
   const bool is_well = end.kind == service::EndKind::Finished && end.exit_code == 0;
   if (is_well || !parts_.tells_requests) return;
-  parts_.tell({"instance_failed",
-               Severity::Warning,
-               "",
-               {{"instance", instance.number},
-                {"program", "sha256:" + hex(instance.program)},
-                {"end", end_kind_name(end.kind)},
-                {"exit_code", std::int64_t{end.exit_code}},
-                {"limit", end.limit},
-                {"duration_ms", static_cast<double>(end.duration_ns / 1000) / 1000.0}}});
+  LogFields fields = {{"instance", instance.number},
+                      {"program", "sha256:" + hex(instance.program)},
+                      {"end", end_kind_name(end.kind)},
+                      {"exit_code", std::int64_t{end.exit_code}},
+                      {"limit", end.limit},
+                      {"duration_ms", static_cast<double>(end.duration_ns / 1000) / 1000.0},
+                      {"tenant", std::uint64_t{static_cast<std::uint32_t>(instance.tenant)}}};
+  add_key_name(fields, instance.key_name);
+  parts_.tell({"instance_failed", Severity::Warning, "", std::move(fields)});
 }
 
 void ClientDesk::tell(Instance& instance, const service::Message& said) {

@@ -27,6 +27,7 @@ struct ClientDesk::Instance {
   std::string name;
   control::TenantId tenant{};
   Digest program{};
+  std::string key_name;  // Of the client that launched it.
   Client* client = nullptr;
   bool is_detached = false;   // Outlives its client.
   bool is_refused = false;    // Among the client's `refused`.

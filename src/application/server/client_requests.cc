@@ -225,6 +225,7 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   instance->name = instance_name(parts_.random);
   instance->tenant = tenant.value();
   instance->program = digest;
+  instance->key_name = client.caller().key_name;
   instance->is_detached = request.detached || !request.attached;
   if (request.attached) {
     instance->client = &client;

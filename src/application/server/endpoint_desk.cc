@@ -45,6 +45,7 @@ struct EndpointDesk::Exchange {
   std::uint64_t number = 0;              // By which its program and the log know it.
   std::string method, path, request_id;  // For the operator. The path is without its query.
   control::TenantId tenant{};
+  std::string key_name;
   const EndpointRule* rule = nullptr;
   std::uint64_t begun_ns = 0;
   std::uint32_t status = 0;         // Of the response, once it has begun.
@@ -104,6 +105,7 @@ LogFields EndpointDesk::request_fields(const Exchange& exchange, const service::
                  {"generated_tokens", used.generated_token_count},
                  {"tenant", std::uint64_t{static_cast<std::uint32_t>(exchange.tenant)}},
                  {"program", exchange.rule->program}});
+  add_key_name(fields, exchange.key_name);
   if (!end.limit.empty()) fields.emplace_back("limit", end.limit);
   return fields;
 }
@@ -212,14 +214,15 @@ void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t b
     count(*request.rule, RequestOutcome::Refused);
     HttpAnswer answer = refusal_of(name, error, retry_after_ms);
     if (parts_.tells_requests) {
-      parts_.tell({"request_refused",
-                   Severity::Warning,
-                   "",
-                   {{"request_id", name.request_id},
-                    {"method", method},
-                    {"path", path},
-                    {"status", std::uint64_t{answer.status}},
-                    {"error", std::string(error.message())}}});
+      const auto tenant = static_cast<std::uint32_t>(request.caller->tenant);
+      LogFields fields = {{"request_id", name.request_id},
+                          {"method", method},
+                          {"path", path},
+                          {"status", std::uint64_t{answer.status}},
+                          {"error", std::string(error.message())},
+                          {"tenant", std::uint64_t{tenant}}};
+      add_key_name(fields, request.caller->key_name);
+      parts_.tell({"request_refused", Severity::Warning, "", std::move(fields)});
     }
     outlet_.push(caller.peer, std::move(answer), bytes);
   };
@@ -243,6 +246,7 @@ void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t b
   exchange->request_id = request.request_id;
   exchange->rule = request.rule;
   exchange->tenant = request.caller->tenant;
+  exchange->key_name = request.caller->key_name;
   exchange->begun_ns = begun_ns;
   exchange->caller = &caller;
   caller.exchange = exchange.get();

@@ -32,6 +32,11 @@ struct LogEvent {
   LogFields fields;
 };
 
+// The caller's key, by its name; a server without keys has none.
+inline void add_key_name(LogFields& fields, const std::string& key_name) {
+  if (!key_name.empty()) fields.emplace_back("key", key_name);
+}
+
 // Called on any thread: the engine's, the io thread, and the disk's.
 using TellOperator = std::function<void(const LogEvent&)>;
 

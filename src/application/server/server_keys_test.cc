@@ -381,6 +381,20 @@ TEST(ServerWithKeys, AKeyThatIsUnclearIsRefusedWithThatReason) {
   EXPECT_EQ(field_of(events[0], "reason"), "unclear");
 }
 
+TEST(ServerWithKeys, AnInstanceThatFailedIsReportedWithTheKeyThatLaunchedIt) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  RunningServer server(options_with(keys));
+  RawClient alice = connect_with(server, alices);
+  const wire::InstanceReply instance = launch(alice, "echo");
+  ASSERT_TRUE(is_done(alice.ask(wire::Send{instance.instance, "crash"})));
+  ASSERT_TRUE(alice.event<wire::EndedEvent>());
+  const std::vector<LogEvent> events = events_named(server, "instance_failed");
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(field_of(events[0], "key"), "alice");
+  EXPECT_EQ(field_of(events[0], "tenant"), "3");
+}
+
 TEST(ServerWithKeys, NoLineForTheOperatorHasAKey) {
   Keys keys;
   const std::string key = keys.add("alice", 3, kClient);
