@@ -135,6 +135,7 @@ Result<void> bench_launch(const cli::BenchLaunchOptions& options) {
   }
   const SteadyClock clock;
   SystemRandom random;
+  const SystemWallClock wall_clock;
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   const std::unique_ptr<Application> application = TRY(Application::build(
       *machine, clock, {.instance_count_max = most, .compile = sandbox::CompileLimits()}));
@@ -147,6 +148,7 @@ Result<void> bench_launch(const cli::BenchLaunchOptions& options) {
                                 .engine_wakeup = machine->wakeup(),
                                 .clock = clock,
                                 .random = random,
+                                .wall_clock = wall_clock,
                                 .tell = [](const server::LogEvent&) {}},
                                serving));
   // Warm is what an operator's program is: compiled with all effort.
@@ -172,8 +174,7 @@ Result<void> bench_launch(const cli::BenchLaunchOptions& options) {
     print(
         "from the request (cold: from the first byte of the upload) to the program's first "
         "message, each on a\nconnection of its own; reply: to the server's word that it is "
-        "launched; "
-        "round one: the first of the row,\nwhich the other figures leave out\n");
+        "launched; round one: the first of the row,\nwhich the other figures leave out\n");
     return {};
   }
   nlohmann::json json = {{"results", nlohmann::json::array()}};

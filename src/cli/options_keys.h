@@ -14,6 +14,7 @@ struct KeysOptions {
   std::string name;
   std::uint32_t tenant = 0;                                       // Add.
   std::string rights = "launch,upload,name-programs,see-tenant";  // Add.
+  std::string expires;                                            // Add; empty: the key has no end.
   OutputStyle output = OutputStyle::Text;
 };
 

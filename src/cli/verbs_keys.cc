@@ -15,9 +15,9 @@ struct KeysVerb {
 constexpr KeysVerb kKeysVerbs[] = {
     {KeysAction::Add, "add", "Make a key and print it, once: the file has only its SHA-256",
      "  quire keys add alice --keys keys.txt --tenant 1\n"
-     "  quire keys add web --keys keys.txt --tenant 2 --rights launch\n"
+     "  quire keys add web --keys keys.txt --tenant 2 --rights launch --expires 90d\n"
      "  quire keys add admin --keys keys.txt --rights operate"},
-    {KeysAction::List, "list", "Name, tenant, rights and time of each; no key can be shown",
+    {KeysAction::List, "list", "Name, tenant, rights and times of each; no key can be shown",
      "  quire keys list --keys keys.txt\n  quire keys list --keys keys.txt --json"},
     {KeysAction::Revoke, "revoke", "Forget a key; a server refuses it after SIGHUP",
      "  quire keys revoke alice --keys keys.txt"},
@@ -38,6 +38,9 @@ std::vector<Flag> own_rows(KeysOptions& options) {
            "What the key may do: launch (programs, and requests to endpoints), upload, "
            "name-programs, load-adapters, see-tenant (what the own tenant holds), operate "
            "(everything, for each tenant)"},
+          {"--expires", "DURATION|TIME", &options.expires,
+           "When the key ends: after a duration (90d, 12h, 30min, 60s), or at a time in UTC "
+           "(2026-12-31, 2026-12-31T12:00:00Z). Without it the key has no end"},
       };
     case KeysAction::Revoke:
       return {Flag{"NAME", "", &options.name, "The name of the key (quire keys list)"}.required()};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/instance_id.h"
@@ -50,6 +51,8 @@ struct Principal {
   std::string key_name;  // Empty: the server has no keys.
   Rights rights;
   Digest key{};  // SHA-256 of the key.
+  // In seconds since 1970; from then on the key stands for nothing. None: it has no end.
+  std::optional<std::uint64_t> end_unix_s = {};
   bool operator==(const Principal&) const = default;
 };
 // Immutable, so that threads share it.
@@ -58,6 +61,10 @@ using PrincipalHandle = std::shared_ptr<const Principal>;
 // The right to operate is every right.
 inline bool may(const Principal& principal, Right right) {
   return principal.rights.has(right) || principal.rights.has(Right::Operate);
+}
+
+inline bool has_expired(const Principal& principal, std::uint64_t now_unix_s) {
+  return principal.end_unix_s && now_unix_s >= *principal.end_unix_s;
 }
 
 // Each caller of a server without keys.

@@ -65,6 +65,8 @@ class KeysTest(unittest.TestCase):
         for words, code, text in (
                 (("add", "alice"), 1, "a key is named alice already"), (("add", "a/b"), 2, "not the name of a key"),
                 (("add", "bob", "--rights", "fly"), 2, "there are launch, upload"),
+                (("add", "bob", "--expires", "soon"), 2, "neither a duration, as 90d"),
+                (("add", "bob", "--expires", "2020-01-01"), 2, "must end in the future"),
                 (("revoke", "bob"), 3, "there are: alice")):
             ran = serving.quire("keys", *words, "--keys", self.keys)
             self.assertEqual(ran.returncode, code, (words, ran.stderr))
@@ -105,6 +107,33 @@ class KeysTest(unittest.TestCase):
         asyncio.run(asyncio.wait_for(revoked(), serving.PATIENCE))
         self.assertEqual(self.status(server, alice), 401)
         self.assertEqual(self.status(server, bob), 200)
+
+    def test_a_key_expires_while_the_server_runs(self):
+        ending = serving.add_key(self.keys, "ending", "--expires", "4s")
+        serving.add_key(self.keys, "lasting", "--expires", "2999-12-31")
+        endless = serving.add_key(self.keys, "endless")
+        server = self.serve("--log-format", "json")
+
+        async def outlives_its_key():
+            async with quire.Client(server.url, key=ending) as mine, quire.Client(server.url, key=endless) as his:
+                await mine.launch("echo")
+                with self.assertRaises(quire.ConnectionLost):
+                    while True:
+                        await mine.list()
+                        await asyncio.sleep(0.05)
+                await his.list()
+
+        asyncio.run(asyncio.wait_for(outlives_its_key(), serving.PATIENCE))
+        self.assertEqual(self.status(server, ending), 401)
+        self.assertEqual(self.status(server, endless), 200)
+        listed = json.loads(serving.quire("keys", "list", "--keys", self.keys, "--json").stdout)
+        self.assertEqual([each["has_expired"] for each in listed], [True, False, False])
+        self.assertEqual([each["expires"] for each in listed][1:], ["2999-12-31T00:00:00Z", None])
+        table = serving.quire("keys", "list", "--keys", self.keys).stdout.splitlines()
+        self.assertTrue(table[1].endswith("Z (expired)") and table[3].endswith("never"), table)
+        events = [json.loads(line) for line in server.stop().splitlines()]
+        refused = [each for each in events if each["event"] == "key_refused"]
+        self.assertEqual([(each["reason"], each["key"]) for each in refused], [("expired", "ending")])
 
     def test_a_broken_file_keeps_the_keys_and_the_server_says_so(self):
         alice = serving.add_key(self.keys, "alice")

@@ -1,6 +1,6 @@
 #pragma once
-// KeyHolder has the ring of keys of a server that runs. Looking takes the ring as it is; a new ring replaces
-// it whole.
+// KeyHolder has the ring of keys of a server that runs, and knows which of them have expired. Looking
+// takes the ring as it is; a new ring replaces it whole.
 //
 // Thread   any.
 #include <memory>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "application/access/key_ring.h"
+#include "base/clock.h"
 
 namespace quire::access {
 
@@ -15,11 +16,16 @@ using KeyRingHandle = std::shared_ptr<const KeyRing>;
 
 class KeyHolder {
  public:
-  explicit KeyHolder(KeyRing ring) : ring_(std::make_shared<const KeyRing>(std::move(ring))) {}
+  // The clock outlives the holder.
+  KeyHolder(KeyRing ring, const WallClock& clock)
+      : clock_(clock), ring_(std::make_shared<const KeyRing>(std::move(ring))) {}
 
   KeyRingHandle ring() const {
     const std::lock_guard lock(mutex_);
     return ring_;
+  }
+  bool has_expired(const service::Principal& holder) const {
+    return service::has_expired(holder, clock_.now_unix_ms() / 1000);
   }
   void replace(KeyRing ring) {
     KeyRingHandle next = std::make_shared<const KeyRing>(std::move(ring));
@@ -28,6 +34,7 @@ class KeyHolder {
   }
 
  private:
+  const WallClock& clock_;
   mutable std::mutex mutex_;  // Of ring_.
   KeyRingHandle ring_;
 };

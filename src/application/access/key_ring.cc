@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/utc_time.h"
 #include "base/utf8.h"
 
 namespace quire::access {
@@ -19,7 +20,6 @@ constexpr std::string_view kFirstLine = "# quire keys 1";
 constexpr std::string_view kKeyPrefix = "qk_";
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::size_t kSecretCharacters = 43;
-constexpr std::size_t kCreatedCharacters = 20;
 constexpr char kBase64Url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::size_t kToldKeyNameCountMax = 16;
 
@@ -49,27 +49,33 @@ std::optional<Digest> parse_digest(std::string_view text) {
   return digest;
 }
 
-// Five words with one blank between them.
-std::optional<std::array<std::string_view, 5>> words_of_line(std::string_view line) {
-  std::array<std::string_view, 5> words;
+// Five words with one blank between them, or six. The sixth is empty if it is not there.
+std::optional<std::array<std::string_view, 6>> words_of_line(std::string_view line) {
+  std::array<std::string_view, 6> words;
+  constexpr std::size_t kLeastCount = 5;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::size_t blank = line.find(' ');
-    const bool is_last = i + 1 == words.size();
-    if (is_last != (blank == std::string_view::npos)) return std::nullopt;
     words[i] = line.substr(0, blank);
     if (words[i].empty()) return std::nullopt;
-    if (!is_last) line.remove_prefix(blank + 1);
+    if (blank == std::string_view::npos)
+      return i + 1 >= kLeastCount ? std::optional(words) : std::nullopt;
+    line.remove_prefix(blank + 1);
   }
-  return words;
+  return std::nullopt;
+}
+
+Error not_a_time(std::string_view text) {
+  return Error(ErrorCode::InvalidArgument,
+               in_quotes(text) + " is not a time, as 2026-11-25T19:10:00Z");
 }
 
 Result<KeyEntry> parse_line(std::string_view line) {
   const auto words = words_of_line(line);
   if (!words) {
     return Error(ErrorCode::InvalidArgument,
-                 "a name, a tenant, rights, a SHA-256 and a time were expected");
+                 "a name, a tenant, rights, a SHA-256, a time and perhaps an end were expected");
   }
-  const auto& [name, tenant_text, rights_text, digest_text, created] = *words;
+  const auto& [name, tenant_text, rights_text, digest_text, created, end_text] = *words;
   TRY(check_key_name(name));
   std::uint32_t tenant = 0;
   const char* tenant_end = tenant_text.data() + tenant_text.size();
@@ -83,12 +89,11 @@ Result<KeyEntry> parse_line(std::string_view line) {
     return Error(ErrorCode::InvalidArgument,
                  "the SHA-256 of the key is not 64 hex digits in lower case");
   }
-  if (created.size() != kCreatedCharacters) {
-    return Error(ErrorCode::InvalidArgument,
-                 in_quotes(created) + " is not a time, as 2026-11-25T19:10:00Z");
-  }
+  if (!parse_utc(created)) return not_a_time(created);
+  const std::optional<std::uint64_t> end = parse_utc(end_text);
+  if (!end_text.empty() && !end) return not_a_time(end_text);
   return KeyEntry{std::make_shared<const Principal>(
-                      Principal{TenantId{tenant}, std::string(name), rights, *digest}),
+                      Principal{TenantId{tenant}, std::string(name), rights, *digest, end}),
                   std::string(created)};
 }
 
@@ -189,6 +194,11 @@ bool KeyRing::has_several_tenants() const {
   });
 }
 
+bool KeyRing::has_ends() const {
+  return std::ranges::any_of(
+      entries_, [](const KeyEntry& each) { return each.principal->end_unix_s.has_value(); });
+}
+
 bool KeyRing::holds(const Principal& principal) const {
   return std::any_of(entries_.begin(), entries_.end(),
                      [&](const KeyEntry& each) { return *each.principal == principal; });
@@ -242,7 +252,8 @@ std::string KeyRing::text() const {
     const Principal& principal = *each.principal;
     text += principal.key_name + " " +
             std::to_string(static_cast<std::uint32_t>(principal.tenant)) + " " +
-            principal.rights.text() + " " + hex(principal.key) + " " + each.created + "\n";
+            principal.rights.text() + " " + hex(principal.key) + " " + each.created +
+            (principal.end_unix_s ? " " + utc_text(*principal.end_unix_s) : "") + "\n";
   }
   return text;
 }

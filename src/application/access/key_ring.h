@@ -3,7 +3,7 @@
 // a key a line:
 //
 //   # quire keys 1
-//   NAME TENANT RIGHTS SHA256-OF-THE-KEY CREATED
+//   NAME TENANT RIGHTS SHA256-OF-THE-KEY CREATED [END]
 //
 // Thread   any; nothing changes. A server replaces the ring whole (key_holder.h).
 // Errors   InvalidArgument with the line, for a text that is not of this form.
@@ -45,7 +45,7 @@ class KeyRing {
   KeyRing() = default;
   static Result<KeyRing> parse(std::string_view text);
 
-  // Null: the key is not here. The time does not depend on which keys are here, nor on how much of one
+  // Null: the key is not here. One that has expired is found, too. The time does not depend on which keys are here, nor on how much of one
   // the given key has right.
   service::PrincipalHandle find(std::string_view key) const;
   // Whether a key still stands for exactly this principal.
@@ -54,6 +54,8 @@ class KeyRing {
   const std::vector<KeyEntry>& entries() const { return entries_; }
   // Whether they are of more than one tenant.
   bool has_several_tenants() const;
+  // Whether one of them has an end.
+  bool has_ends() const;
   // AlreadyExists for a name that is taken; QuotaExceeded beyond kKeyCountMax.
   Result<KeyRing> with(KeyEntry entry) const;
   // NotFound lists the names.

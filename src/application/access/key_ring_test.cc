@@ -99,6 +99,27 @@ TEST(KeyRing, HoldsAPrincipalUntilItsKeyIsGoneOrMeansSomethingElse) {
   EXPECT_FALSE(more.holds(principal));
 }
 
+TEST(KeyRing, AKeyHasItsEndInTheTextAndFromThenOnItHasExpired) {
+  SeededRandom random(5);
+  const std::string key = make_key(random);
+  KeyEntry entry = entry_of("alice", key);
+  Principal ends = *entry.principal;
+  ends.end_unix_s = 1'800'000'000;
+  entry.principal = std::make_shared<const Principal>(ends);
+  const KeyRing ring = KeyRing().with(std::move(entry)).take();
+  EXPECT_TRUE(ring.has_ends());
+  EXPECT_TRUE(ring.text().ends_with(" 2026-11-25T19:10:00Z 2027-01-15T08:00:00Z\n")) << ring.text();
+  const KeyRing again = KeyRing::parse(ring.text()).take();
+  const service::PrincipalHandle found = again.find(key);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(*found, ends);
+  EXPECT_FALSE(has_expired(*found, 1'799'999'999));
+  EXPECT_TRUE(has_expired(*found, 1'800'000'000));
+  const KeyRing endless = KeyRing().with(entry_of("bob", key)).take();
+  EXPECT_FALSE(endless.has_ends());
+  EXPECT_FALSE(has_expired(*endless.find(key), UINT64_MAX));
+}
+
 TEST(KeyRing, NamesAndKeysAreUnique) {
   SeededRandom random(4);
   const std::string key = make_key(random);
@@ -121,7 +142,9 @@ TEST(KeyRing, ATextThatIsNotOneSaysInWhichLineAndWhy) {
   const std::pair<std::string, std::string> wrong[] = {
       {"alice 1 launch " + hash, "were expected"},
       {"alice  1 launch " + hash + " " + time, "were expected"},
-      {"alice 1 launch " + hash + " " + time + " x", "were expected"},
+      {"alice 1 launch " + hash + " " + time + " ", "were expected"},
+      {"alice 1 launch " + hash + " " + time + " " + time + " x", "were expected"},
+      {"alice 1 launch " + hash + " " + time + " x", "\"x\" is not a time"},
       {"alice -1 launch " + hash + " " + time, "not a tenant"},
       {"alice 4294967296 launch " + hash + " " + time, "not a tenant"},
       {"alice 1 fly " + hash + " " + time, "\"fly\" is not a right: there are launch,"},

@@ -70,7 +70,10 @@ std::variant<service::PrincipalHandle, Stranger> CallerGate::caller_of(const Htt
   const std::optional<std::string_view> key = key_of(head);
   if (!key) return Stranger{RefusedKey{KeyRefusal::Unclear}};
   if (access::is_key(*key)) {
-    if (service::PrincipalHandle found = keys_->ring()->find(*key)) return found;
+    if (service::PrincipalHandle found = keys_->ring()->find(*key)) {
+      if (!keys_->has_expired(*found)) return found;
+      return Stranger{RefusedKey{KeyRefusal::Expired, found->key_name}};
+    }
   }
   return Stranger{RefusedKey{KeyRefusal::Unknown}};
 }

@@ -3,10 +3,11 @@
 // without keys takes each client that reaches it for its operator.
 //
 // Thread   any.
-// Errors   401 for no key, for a wrong one and for two that differ, in one text: a refusal does not
-//          say which keys exist.
+// Errors   401 for no key, for a wrong one, for one that has expired and for two that differ, in one
+//          text: a refusal does not say which keys exist.
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -27,12 +28,13 @@ inline constexpr std::string_view kKeySubprotocol = "quire.key.";
 // Why the caller may not, if so.
 std::optional<Error> denied_to(const service::Principal& caller, service::Right right);
 
-// Why a key was refused: the server does not know it, or it is unclear which one it is.
-enum class KeyRefusal : std::uint8_t { Unknown, Unclear };
+// Why a key was refused: the server does not know it, it is unclear which one it is, or it has ended.
+enum class KeyRefusal : std::uint8_t { Unknown, Unclear, Expired };
 
 // A key that was refused, for the operator: never the key itself.
 struct RefusedKey {
   KeyRefusal why{};
+  std::string key_name = {};  // Empty: the server does not know it.
 };
 
 // A caller without a key that the server knows.
@@ -56,7 +58,7 @@ class CallerGate {
   const service::PrincipalHandle everyone_;
 };
 
-// Credentials are the headers of a request that may hold a key. Memory has none of them at their end.
+// Credentials are the headers of a request that may hold a key. Their end wipes them from memory.
 struct Credentials {
   std::vector<WipedString> authorizations;  // Of each Authorization header.
   std::vector<WipedString> api_keys;        // Of each X-Api-Key header.

@@ -215,11 +215,12 @@ class KeyedRouter : public testing::Test {
   static constexpr const char* kPaths[] = {"/",        "/v1/chat/completions", "/nothing",
                                            "/healthy", "/health/nothing",      "/healthy?x"};
 
-  std::string add(std::string name, service::Rights rights) {
+  std::string add(std::string name, service::Rights rights,
+                  std::optional<std::uint64_t> end_unix_s = {}) {
     SeededRandom random(next_seed_++);
     const std::string key = access::make_key(random);
-    auto principal = std::make_shared<const service::Principal>(
-        service::Principal{TenantId{3}, std::move(name), rights, access::digest_of_key(key)});
+    auto principal = std::make_shared<const service::Principal>(service::Principal{
+        TenantId{3}, std::move(name), rights, access::digest_of_key(key), end_unix_s});
     keys_.replace(keys_.ring()->with({principal, "2026-11-25T19:10:00Z"}).take());
     return key;
   }
@@ -238,7 +239,8 @@ class KeyedRouter : public testing::Test {
     return EndpointTable::create({{"POST", "/v1/chat/completions", false, "chat", {}}}).take();
   }
 
-  access::KeyHolder keys_{access::KeyRing()};
+  ManualWallClock clock_;
+  access::KeyHolder keys_{access::KeyRing(), clock_};
   const HttpRouter router_{
       {"10.0.0.1", 7847}, endpoints(), {"https://page.example"}, {&keys_, {"Models.example"}}};
   std::uint64_t next_seed_ = 1;
@@ -321,6 +323,27 @@ TEST_F(KeyedRouter, TwoCredentialsThatDifferAreNone) {
   EXPECT_EQ(status(socket), 401u);
   socket.credentials.subprotocol_keys = {wiped(bobs)};
   EXPECT_EQ(status(socket), 401u);
+}
+
+TEST_F(KeyedRouter, AKeyThatHasExpiredIsAnsweredAsOneThatIsUnknown) {
+  const std::string key = add("alice", {service::Right::Launch}, 1'000);
+  SeededRandom random(100);
+  const HttpHead known = with_bearer(head(), key);
+  const HttpHead unknown = with_bearer(head(), access::make_key(random));
+  clock_.set_unix_ms(999'999);
+  EXPECT_EQ(status(known), 200u);
+  clock_.set_unix_ms(1'000'000);
+  const Decision expired = router_.decide(known, Readiness::Ready);
+  const Decision other = router_.decide(unknown, Readiness::Ready);
+  const auto& answer = std::get<HttpAnswer>(expired.route);
+  EXPECT_EQ(answer.status, 401u);
+  EXPECT_EQ(answer.body, std::get<HttpAnswer>(other.route).body);
+  EXPECT_EQ(answer.headers, std::get<HttpAnswer>(other.route).headers);
+  EXPECT_EQ(expired.key_holder, nullptr);
+  ASSERT_TRUE(expired.refused_key);
+  EXPECT_EQ(expired.refused_key->why, KeyRefusal::Expired);
+  EXPECT_EQ(expired.refused_key->key_name, "alice");
+  EXPECT_EQ(other.refused_key->why, KeyRefusal::Unknown);
 }
 
 TEST_F(KeyedRouter, ADecisionSaysWhoseKnownKeyWasShown) {

@@ -95,7 +95,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void answered(std::uint64_t) override {}
   void close_after_writes() override;
   void finish() override;
-  void revoke() override {}  // Each request is checked by itself.
+  void revoke(KeyGone) override {}  // Each request is checked by itself.
   const ConnectionHandle& connection() const override { return connection_; }
   bool is_open() const override { return false; }
   bool is_known_to_engine() const override { return is_known_to_engine_; }

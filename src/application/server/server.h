@@ -43,6 +43,7 @@ struct ServerParts {
   Wakeup& engine_wakeup;
   const Clock& clock;
   RandomSource& random;
+  const WallClock& wall_clock;  // By which keys expire.
   TellOperator tell;
   bool tells_requests = false;  // As of GatewayParts.
   bool shows_errors = false;    // The same.

@@ -15,11 +15,12 @@ using service::Rights;
 // Keys of a test, by name.
 class Keys {
  public:
-  std::string add(const std::string& name, std::uint32_t tenant, Rights rights) {
+  std::string add(const std::string& name, std::uint32_t tenant, Rights rights,
+                  std::optional<std::uint64_t> end_unix_s = {}) {
     SeededRandom random(next_seed_++);
     const std::string key = access::make_key(random);
-    auto principal = std::make_shared<const service::Principal>(
-        service::Principal{control::TenantId{tenant}, name, rights, access::digest_of_key(key)});
+    auto principal = std::make_shared<const service::Principal>(service::Principal{
+        control::TenantId{tenant}, name, rights, access::digest_of_key(key), end_unix_s});
     ring = ring.with({std::move(principal), "2026-11-25T19:10:00Z"}).take();
     return key;
   }
@@ -393,6 +394,36 @@ TEST(ServerWithKeys, AnInstanceThatFailedIsReportedWithTheKeyThatLaunchedIt) {
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(field_of(events[0], "key"), "alice");
   EXPECT_EQ(field_of(events[0], "tenant"), "3");
+}
+
+TEST(ServerWithKeys, AKeyThatExpiresBeginsNothingMoreOnAnOpenWebSocket) {
+  Keys keys;
+  const std::string key = keys.add("alice", 3, kClient, 1'000);
+  RunningServer server(options_with(keys));
+  RawClient talking = connect_with(server, key);
+  launch(talking, "echo");
+  server.served().wall_clock.set_unix_s(1'000);
+  EXPECT_FALSE(talking.ask(launch_of("echo"))) << "the connection is closed instead";
+  EXPECT_FALSE(
+      RawClient(server.port()).open(RawClient::handshake("Authorization: Bearer " + key + "\r\n")));
+  const std::vector<LogEvent> events = events_named(server, "key_refused");
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(field_of(events[0], "reason"), "expired");
+  EXPECT_EQ(field_of(events[0], "key"), "alice");
+}
+
+TEST(ServerWithKeys, ASilentWebSocketIsClosedOnceItsKeyHasExpiredAndOthersStay) {
+  Keys keys;
+  const std::string ending = keys.add("alice", 3, kClient, 1'000);
+  const std::string staying = keys.add("bob", 3, kClient, 2'000);
+  RunningServer server(options_with(keys));
+  RawClient silent = connect_with(server, ending);
+  RawClient other = connect_with(server, staying);
+  launch(silent, "stubborn");
+  server.served().wall_clock.set_unix_s(1'000);
+  EXPECT_FALSE(silent.event<wire::EndedEvent>()) << "nothing but the close comes";
+  EXPECT_EQ(events_named(server, "key_refused").size(), 1u);
+  EXPECT_NE(as<wire::InstanceReply>(other.ask(launch_of("echo"))), nullptr);
 }
 
 TEST(ServerWithKeys, NoLineForTheOperatorHasAKey) {

@@ -1,7 +1,6 @@
 #pragma once
 // For tests: guests that talk, and a server around them with an engine on a thread of its own.
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "application/sandbox/fake_runtime.h"
 #include "application/server/raw_client.h"
 #include "application/server/server.h"
+#include "application/server/wall_clock_test_support.h"
 
 namespace quire::server {
 
@@ -212,6 +212,7 @@ class ServedEngine {
             .engine_wakeup = engine.wakeup,
             .clock = clock,
             .random = engine.random,
+            .wall_clock = wall_clock,
             .tell =
                 [this](const LogEvent& event) {
                   std::lock_guard lock(told_mutex);
@@ -229,10 +230,10 @@ class ServedEngine {
   }
 
   std::vector<std::string> names = {"echo", "say", "late", "stubborn", "files", "flood"};
-  std::atomic<std::uint64_t> flood_sent{0};
-  std::atomic<std::uint64_t> flood_refused{0};
+  std::atomic<std::uint64_t> flood_sent{0}, flood_refused{0};
   sandbox::FakeRuntime runtime;
   lifecycle::TestEngine engine;
+  SettableWallClock wall_clock;
   std::mutex told_mutex;
   std::vector<std::string> told;
   std::vector<LogEvent> events;
@@ -278,7 +279,6 @@ class RunningServer {
     std::lock_guard lock(served_.told_mutex);
     return served_.told;
   }
-
   std::vector<LogEvent> events() {
     std::lock_guard lock(served_.told_mutex);
     return served_.events;

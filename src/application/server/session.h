@@ -28,6 +28,9 @@ using transport::Socket;
 
 inline constexpr std::uint64_t kFullRetryMs = 1'000;  // After which a full server may have room.
 
+// How the key of a connection came to its end: it is in the ring no longer, or its time is over.
+enum class KeyGone : std::uint8_t { Revoked, Expired };
+
 class Session;
 using SessionHandle = std::shared_ptr<Session>;
 
@@ -89,6 +92,10 @@ class SessionHost {
     return link.is_full.load() ? Readiness::Full : Readiness::Ready;
   }
 
+  bool has_expired(const service::Principal& caller) const {
+    return keys != nullptr && keys->has_expired(caller);
+  }
+
   bool is_stalled(std::string_view path) {
     for (std::size_t i = 0; i < kHealthPathCount; ++i) {
       if (path != kHealthPaths[i] || link.clock == nullptr) continue;
@@ -102,6 +109,7 @@ class SessionHost {
   std::optional<HttpRouter> router;                  // Since the server listens.
   std::optional<ConnectionTable> connections;  // Likewise. Sessions report to it what they do.
   boost::asio::ssl::context* tls = nullptr;    // Null: none.
+  const access::KeyHolder* keys = nullptr;     // Likewise.
   bool is_shutting_down = false;
   // All connections share these limits.
   SharedBytes uploads;
@@ -131,7 +139,7 @@ class Session {
   virtual void close_after_writes() = 0;
   virtual void finish() = 0;  // At once.
   // The key of its caller is gone. A request that runs is answered; the next one is refused.
-  virtual void revoke() = 0;
+  virtual void revoke(KeyGone how) = 0;
 
   virtual const ConnectionHandle& connection() const = 0;
   virtual bool is_open() const = 0;  // It is a WebSocket, and frames can be written.

@@ -35,8 +35,9 @@ using ErrorCodeOf = boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // After an error such as too many files.
 constexpr std::chrono::milliseconds kCloseTimeMax{1'000};
-constexpr std::size_t kRequestIdBytes = 12;  // Random ones.
-constexpr std::size_t kNetworkBytes = 8;     // Of an address of IPv6: what its owner has whole.
+constexpr std::chrono::milliseconds kExpiryPeriod{1'000};  // Between looks for keys that ended.
+constexpr std::size_t kRequestIdBytes = 12;                // Random ones.
+constexpr std::size_t kNetworkBytes = 8;  // Of an address of IPv6: what its owner has whole.
 
 ClientAddress client_address(const Socket& socket) {
   ErrorCodeOf error;
@@ -71,6 +72,8 @@ RefusalWords words_of(KeyRefusal why) {
   switch (why) {
     case KeyRefusal::Unknown:
       return {"unknown", "the server does not know it"};
+    case KeyRefusal::Expired:
+      return {"expired", "it has expired"};
     case KeyRefusal::Unclear:
       break;
   }
@@ -87,7 +90,8 @@ class SocketServer::Implementation final : public SessionHost {
         work_(io_.get_executor()),
         acceptor_(io_),
         accept_timer_(io_),
-        close_timer_(io_) {}
+        close_timer_(io_),
+        expiry_timer_(io_) {}
 
   Result<void> listen(const Endpoint& wanted, HttpRoutes routes, Descriptor listener);
   Result<Descriptor> listener();
@@ -116,6 +120,8 @@ class SocketServer::Implementation final : public SessionHost {
   void stop_accepting();
   void close_all();
   void report_connections();
+  void revoke_keys();
+  void watch_ends();
 
   const TellOperator tell_;
   Endpoint endpoint_;
@@ -124,8 +130,8 @@ class SocketServer::Implementation final : public SessionHost {
   asio::basic_socket_acceptor<tcp, asio::io_context::executor_type> acceptor_;
   asio::steady_timer accept_timer_;
   asio::steady_timer close_timer_;
+  asio::steady_timer expiry_timer_;  // If keys have ends.
   SystemRandom random_;
-  const access::KeyHolder* keys_ = nullptr;
   std::unordered_map<ConnectionId, SessionHandle> sessions_;  // Until they are closed.
   std::uint64_t next_id_ = 1;
   std::deque<std::weak_ptr<Session>> paused_;
@@ -162,9 +168,9 @@ Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRo
     endpoint_ = {wanted.host, acceptor_.local_endpoint(error).port()};
   }
   if (error) return failed(error);
-  keys_ = routes.access.keys;
+  keys = routes.access.keys;
   connections.emplace(
-      ConnectionRules{limits.connection_count_max, limits.reserve_count_max, keys_ != nullptr});
+      ConnectionRules{limits.connection_count_max, limits.reserve_count_max, keys != nullptr});
   if (routes.tls != nullptr) tls = &routes.tls->context();
   router.emplace(endpoint_, std::move(routes.endpoints), std::move(routes.allowed_origins),
                  std::move(routes.access));
@@ -183,6 +189,7 @@ Result<void> SocketServer::Implementation::start() {
     asio::post(io_, [this] { take_frames(); });
   };
   accept();
+  watch_ends();
   thread_ = TRY(start_thread("connections", [this] {
     shorten_turns();  // Between a token and its reader there is no step of the device.
     io_.run();
@@ -197,13 +204,34 @@ void SocketServer::Implementation::stop() {
 
 void SocketServer::Implementation::keys_changed() {
   asio::post(io_, [this] {
-    const access::KeyRingHandle ring = keys_->ring();
-    std::vector<SessionHandle> revoked;
-    for (const auto& [id, session] : sessions_) {
-      const service::PrincipalHandle& caller = session->connection()->caller;
-      if (caller != nullptr && !ring->holds(*caller)) revoked.push_back(session);
+    revoke_keys();
+    if (!is_closing_) watch_ends();
+  });
+}
+
+void SocketServer::Implementation::revoke_keys() {
+  const access::KeyRingHandle ring = keys->ring();
+  std::vector<std::pair<SessionHandle, KeyGone>> gone;
+  for (const auto& [id, session] : sessions_) {
+    const service::PrincipalHandle& caller = session->connection()->caller;
+    if (caller == nullptr) continue;
+    if (!ring->holds(*caller)) {
+      gone.emplace_back(session, KeyGone::Revoked);
+    } else if (keys->has_expired(*caller)) {
+      gone.emplace_back(session, KeyGone::Expired);
     }
-    for (const SessionHandle& each : revoked) each->revoke();
+  }
+  for (const auto& [session, how] : gone) session->revoke(how);
+}
+
+// A WebSocket that sends nothing would hear its programs for as long as it likes.
+void SocketServer::Implementation::watch_ends() {
+  if (keys == nullptr || !keys->ring()->has_ends()) return;
+  expiry_timer_.expires_after(kExpiryPeriod);
+  expiry_timer_.async_wait([this](ErrorCodeOf cancelled) {
+    if (cancelled || is_closing_) return;
+    revoke_keys();
+    watch_ends();
   });
 }
 
@@ -217,6 +245,7 @@ void SocketServer::Implementation::close_all() {
   is_shutting_down = true;
   is_closing_ = true;
   stop_accepting();
+  expiry_timer_.cancel();
   work_.reset();
   std::vector<SessionHandle> sessions;
   for (const auto& [id, session] : sessions_) sessions.push_back(session);
@@ -289,8 +318,10 @@ void SocketServer::Implementation::key_refused(const RefusedKey& key, const Sock
   if (!held_back) return;
   const RefusalWords words = words_of(key.why);
   const std::string address = address_text(socket);
-  std::string text = "a key from " + address + " was refused: " + words.text;
+  std::string text = (key.key_name.empty() ? "a key" : "the key " + key.key_name) + " from " +
+                     address + " was refused: " + words.text;
   LogFields fields = {{"address", address}, {"reason", words.name}};
+  add_key_name(fields, key.key_name);
   if (*held_back > 0) {
     text += " (refusals since the last such line: " + std::to_string(*held_back) + ")";
     fields.emplace_back("held_back", *held_back);

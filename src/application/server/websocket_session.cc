@@ -59,11 +59,7 @@ class WebSocketSession final : public Session,
     close_after_writes(websocket::close_code::going_away, "the server is shutting down");
   }
   void finish() override;
-  void revoke() override {
-    if (phase_ == Phase::Opening) return finish();
-    close_after_writes(websocket::close_code::policy_error,
-                       "the key of this connection was revoked");
-  }
+  void revoke(KeyGone how) override;
   const ConnectionHandle& connection() const override { return connection_; }
   bool is_open() const override { return phase_ != Phase::Opening && phase_ != Phase::Finished; }
   bool is_known_to_engine() const override { return is_known_to_engine_; }
@@ -243,6 +239,8 @@ void WebSocketSession::part_read(ErrorCodeOf error) {
 }
 
 void WebSocketSession::take_message() {
+  // A session may outlive its key, and must begin nothing after that.
+  if (host_.has_expired(*connection_->caller)) return revoke(KeyGone::Expired);
   const auto bytes = buffer_.data();
   const std::string_view view(static_cast<const char*>(bytes.data()), bytes.size());
   wire::DecodedRequest decoded = wire::decode_request(stream_.got_binary(), view);
@@ -408,6 +406,19 @@ void WebSocketSession::close_after_writes(websocket::close_code code, const std:
   phase_ = Phase::Closing;
   close_reason_ = websocket::close_reason(code, reason);
   write_next();
+}
+
+void WebSocketSession::revoke(KeyGone how) {
+  if (phase_ != Phase::Opening && phase_ != Phase::Open) return;  // It closes already.
+  const bool has_expired = how == KeyGone::Expired;
+  if (has_expired) {
+    host_.key_refused({KeyRefusal::Expired, connection_->caller->key_name},
+                      beast::get_lowest_layer(stream_).socket());
+  }
+  if (phase_ == Phase::Opening) return finish();
+  close_after_writes(websocket::close_code::policy_error,
+                     has_expired ? "the key of this connection has expired"
+                                 : "the key of this connection was revoked");
 }
 
 void WebSocketSession::close() {

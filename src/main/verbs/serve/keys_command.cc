@@ -1,34 +1,51 @@
 #include "main/verbs/serve/keys_command.h"
 
-#include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "application/access/key_end.h"
 #include "application/access/key_file.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "base/utc_time.h"
 #include "main/verbs/shared/kv_text.h"
 #include "main/verbs/shared/output.h"
 
 namespace quire {
 namespace {
 
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm time{};
-  gmtime_r(&now, &time);
-  char text[32];
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &time));
+std::uint64_t now_unix_s() {
+  return SystemWallClock().now_unix_ms() / 1000;
 }
 
 nlohmann::json json_of(const access::KeyEntry& entry) {
   const service::Principal& principal = *entry.principal;
-  return {{"name", principal.key_name},
-          {"tenant", static_cast<std::uint32_t>(principal.tenant)},
-          {"rights", principal.rights.text()},
-          {"created", entry.created}};
+  nlohmann::json json = {{"name", principal.key_name},
+                         {"tenant", static_cast<std::uint32_t>(principal.tenant)},
+                         {"rights", principal.rights.text()},
+                         {"created", entry.created},
+                         {"expires", nullptr},
+                         {"has_expired", service::has_expired(principal, now_unix_s())}};
+  if (principal.end_unix_s) json["expires"] = utc_text(*principal.end_unix_s);
+  return json;
+}
+
+std::string end_text(const service::Principal& principal) {
+  if (!principal.end_unix_s) return "never";
+  return utc_text(*principal.end_unix_s) +
+         (service::has_expired(principal, now_unix_s()) ? " (expired)" : "");
+}
+
+// As --expires has it; none: the key has no end.
+Result<std::optional<std::uint64_t>> parse_end(const std::string& expires) {
+  if (expires.empty()) return std::optional<std::uint64_t>();
+  Result<std::uint64_t> end = access::parse_key_end(expires, now_unix_s());
+  if (!end.ok()) return std::move(end).take_error().while_("--expires");
+  return std::optional(end.value());
 }
 
 Result<int> add(const cli::KeysOptions& options) {
@@ -36,12 +53,13 @@ Result<int> add(const cli::KeysOptions& options) {
   if (!is_name.ok()) return fail(cli::ExitCode::Usage, is_name.error().message());
   Result<service::Rights> rights = access::parse_rights(options.rights);
   if (!rights.ok()) return std::move(rights).take_error().while_("--rights");
+  const std::optional<std::uint64_t> end = TRY(parse_end(options.expires));
   SystemRandom random;
   const std::string key = access::make_key(random);
   const access::KeyEntry entry{
       std::make_shared<const service::Principal>(service::Principal{
-          TenantId{options.tenant}, options.name, rights.value(), access::digest_of_key(key)}),
-      now_text()};
+          TenantId{options.tenant}, options.name, rights.value(), access::digest_of_key(key), end}),
+      utc_text(now_unix_s())};
   std::string shown = key + "\n";
   if (options.output == cli::OutputStyle::Json) {
     nlohmann::json json = json_of(entry);
@@ -63,17 +81,18 @@ Result<int> add(const cli::KeysOptions& options) {
 
 Result<int> list(const cli::KeysOptions& options) {
   const access::KeyRing ring = TRY(access::read_key_file(options.file));
-  std::vector<std::vector<std::string>> rows = {{"NAME", "TENANT", "RIGHTS", "CREATED"}};
+  std::vector<std::vector<std::string>> rows = {{"NAME", "TENANT", "RIGHTS", "CREATED", "EXPIRES"}};
   nlohmann::json json = nlohmann::json::array();
   for (const access::KeyEntry& each : ring.entries()) {
     const service::Principal& principal = *each.principal;
     rows.push_back({principal.key_name,
                     std::to_string(static_cast<std::uint32_t>(principal.tenant)),
-                    principal.rights.text(), each.created});
+                    principal.rights.text(), each.created, end_text(principal)});
     json.push_back(json_of(each));
   }
-  print(options.output == cli::OutputStyle::Json ? json_line(json)
-                                                 : table_text(rows, {false, true, false, false}));
+  print(options.output == cli::OutputStyle::Json
+            ? json_line(json)
+            : table_text(rows, {false, true, false, false, false}));
   return cli::number(cli::ExitCode::Ok);
 }
 

@@ -385,6 +385,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
        .engine_wakeup = machine->wakeup(),
        .clock = clock,
        .random = random,
+       .wall_clock = wall_clock,
        .tell = tell,
        .tells_requests = !log.is_for_people(),
        .shows_errors = options.endpoint_behavior.shows_errors,
