@@ -18,7 +18,7 @@ generate() {
   local verbs=("" run serve status ps attach send abort generate chat eval model "model list" "model show" "model add" "model remove"
     "model verify" "adapter list" "adapter show" "adapter add" "adapter remove" tokenize detokenize template build new doctor "config show" "kv list" "kv show"
     "kv export" "kv import" "kv delete" "kv verify" "kv gc" "kv tree" "kv why"
-    "bench kv" "bench generate" "bench launch" completion help)
+    "keys add" "keys list" "keys revoke" usage "bench kv" "bench generate" "bench launch" completion help)
   for verb in "${verbs[@]}"; do
     section "$quire" "$verb"
   done
