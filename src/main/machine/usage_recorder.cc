@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/start_thread.h"
-
 namespace quire {
 namespace {
 
@@ -27,17 +25,9 @@ Result<std::unique_ptr<UsageRecorder>> UsageRecorder::open(
     const std::string& path, const WallClock& clock, std::function<void(const std::string&)> tell) {
   std::unique_ptr<UsageRecorder> recorder(new UsageRecorder(path, clock, std::move(tell)));
   TRY(recorder->ledger_.add({}));
-  recorder->thread_ = TRY(start_thread("usage", [self = recorder.get()] { self->run(); }));
+  recorder->thread_ =
+      TRY(PeriodicWork::start("usage", kWritePeriod, [self = recorder.get()] { self->write(); }));
   return recorder;
-}
-
-UsageRecorder::~UsageRecorder() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_ending_ = true;
-  }
-  ending_.notify_one();
-  if (thread_.joinable()) thread_.join();
 }
 
 void UsageRecorder::add(TenantId tenant, const service::Principal& caller,
@@ -47,19 +37,11 @@ void UsageRecorder::add(TenantId tenant, const service::Principal& caller,
   rows_[{day, tenant, caller.key_name}] += amounts;
 }
 
-void UsageRecorder::run() {
-  while (true) {
-    std::unique_lock lock(mutex_);
-    ending_.wait_for(lock, kWritePeriod, [this] { return is_ending_; });
-    const bool is_last = is_ending_;
-    Rows rows = std::exchange(rows_, {});
-    lock.unlock();
-    if (!rows.empty()) write(std::move(rows));
-    if (is_last) return;
-  }
-}
-
-void UsageRecorder::write(Rows rows) {
+void UsageRecorder::write() {
+  std::unique_lock lock(mutex_);
+  const Rows rows = std::exchange(rows_, {});
+  lock.unlock();
+  if (rows.empty()) return;
   std::vector<store::UsageRow> batch;
   for (const auto& [key, amounts] : rows) {
     const auto& [day, tenant, key_name] = key;
@@ -74,7 +56,7 @@ void UsageRecorder::write(Rows rows) {
   if (!std::exchange(has_failed_, true)) {
     tell_("usage cannot be written, and is kept: " + std::string(written.error().message()));
   }
-  const std::lock_guard lock(mutex_);
+  lock.lock();
   for (const auto& [key, amounts] : rows) rows_[key] += amounts;
 }
 

@@ -6,13 +6,11 @@
 // Errors   A batch that cannot be written is kept and tried again with the next; `tell` reports the first such
 //          error, and when it is over.
 // Bound    a row for each key, tenant and day that was not written: as many as there are keys.
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <tuple>
 
 #include "application/lifecycle/usage_sink.h"
@@ -20,6 +18,7 @@
 #include "base/result.h"
 #include "control/store/posix_file_system.h"
 #include "control/store/usage_ledger.h"
+#include "main/machine/periodic_work.h"
 
 namespace quire {
 
@@ -29,8 +28,6 @@ class UsageRecorder final : public lifecycle::UsageSink {
   static Result<std::unique_ptr<UsageRecorder>> open(const std::string& path,
                                                      const WallClock& clock,
                                                      std::function<void(const std::string&)> tell);
-  ~UsageRecorder() override;  // Writes what is left.
-
   void add(TenantId tenant, const service::Principal& caller,
            const lifecycle::UsageAmounts& amounts) override;
 
@@ -41,19 +38,16 @@ class UsageRecorder final : public lifecycle::UsageSink {
   UsageRecorder(const std::string& path, const WallClock& clock,
                 std::function<void(const std::string&)> tell)
       : clock_(clock), tell_(std::move(tell)), ledger_(files_, path) {}
-  void run();
-  void write(Rows rows);
+  void write();
 
   const WallClock& clock_;
   const std::function<void(const std::string&)> tell_;
   store::PosixFileSystem files_;
   store::UsageLedger ledger_;
   bool has_failed_ = false;  // The thread's own.
-  std::mutex mutex_;         // Of rows_ and is_ending_.
-  std::condition_variable ending_;
+  std::mutex mutex_;         // Of rows_.
   Rows rows_;
-  bool is_ending_ = false;
-  std::thread thread_;
+  std::unique_ptr<PeriodicWork> thread_;  // Writes what is left, before the rest goes.
 };
 
 // "2026-11-25", in UTC.
