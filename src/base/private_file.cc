@@ -1,14 +1,13 @@
 #include "base/private_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-
-#include "base/descriptor.h"
 
 namespace quire {
 namespace {
@@ -39,6 +38,16 @@ Result<void> sync_folder_of(const std::string& path) {
 }
 
 }  // namespace
+
+Result<Descriptor> lock_beside(const std::string& path) {
+  const std::string lock_path = path + ".lock";
+  Descriptor file(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kPrivateMode));
+  if (file.get() < 0) return system_error("cannot make " + lock_path);
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno != EWOULDBLOCK) return system_error("cannot lock " + lock_path);
+  return Error(ErrorCode::Unavailable,
+               "another process changes " + path + " (it has a lock on " + lock_path + ")");
+}
 
 Result<void> replace_private_file(const std::string& path, std::string_view text) {
   const std::string partial = path + ".partial";

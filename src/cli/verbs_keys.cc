@@ -17,7 +17,8 @@ constexpr KeysVerb kKeysVerbs[] = {
      "  quire keys add alice --keys keys.txt --tenant 1\n"
      "  quire keys add web --keys keys.txt --tenant 2 --rights launch --expires 90d\n"
      "  quire keys add admin --keys keys.txt --rights operate"},
-    {KeysAction::List, "list", "Name, tenant, rights and times of each; no key can be shown",
+    {KeysAction::List, "list",
+     "Name, tenant, rights, times and last use of each; no key can be shown",
      "  quire keys list --keys keys.txt\n  quire keys list --keys keys.txt --json"},
     {KeysAction::Revoke, "revoke", "Forget a key; a server refuses it after SIGHUP",
      "  quire keys revoke alice --keys keys.txt"},

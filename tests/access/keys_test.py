@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Keys of a server that runs: `quire keys`, SIGHUP, who is refused, and what is never written down."""
 import asyncio
+import datetime
 import http.client
 import json
 import os
@@ -130,10 +131,51 @@ class KeysTest(unittest.TestCase):
         self.assertEqual([each["has_expired"] for each in listed], [True, False, False])
         self.assertEqual([each["expires"] for each in listed][1:], ["2999-12-31T00:00:00Z", None])
         table = serving.quire("keys", "list", "--keys", self.keys).stdout.splitlines()
-        self.assertTrue(table[1].endswith("Z (expired)") and table[3].endswith("never"), table)
+        self.assertRegex(table[1], r"Z \(expired\)  ")
+        self.assertRegex(table[3], r"Z  never  ")
         events = [json.loads(line) for line in server.stop().splitlines()]
         refused = [each for each in events if each["event"] == "key_refused"]
         self.assertEqual([(each["reason"], each["key"]) for each in refused], [("expired", "ending")])
+
+    def last_uses(self):
+        listed = json.loads(serving.quire("keys", "list", "--keys", self.keys, "--json").stdout)
+        return {each["name"]: each["last_used"] for each in listed}
+
+    def test_the_last_use_of_a_key_is_kept_to_the_minute_over_a_restart_and_a_kill(self):
+        keys = {name: serving.add_key(self.keys, name) for name in ("http", "socket", "unused", "killed")}
+        begun = time.time() // 60 * 60
+        server = self.serve()
+        self.assertEqual(self.status(server, keys["http"]), 200)
+        ran = serving.quire("run", "--server", server.url, ECHO, QUIRE_KEY=keys["socket"])
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        server.stop()
+        uses = self.last_uses()
+        for name in ("http", "socket"):
+            used = datetime.datetime.fromisoformat(uses[name]).timestamp()
+            self.assertTrue(begun <= used <= time.time() and used % 60 == 0, uses)
+        self.assertEqual((uses["unused"], uses["killed"]), (None, None))
+        self.assertEqual(stat.S_IMODE(self.keys.with_name("keys.txt.used").stat().st_mode), 0o600)
+        table = serving.quire("keys", "list", "--keys", self.keys).stdout.splitlines()
+        self.assertTrue(table[1].endswith(uses["http"]) and table[3].endswith("never"), table)
+
+        again = self.serve()
+        self.assertEqual(self.status(again, keys["killed"]), 200)
+        self.wait_for(True, lambda: self.last_uses()["killed"] is not None)  # While it runs.
+        again.process.kill()
+        again.process.communicate()
+        self.assertEqual({name: self.last_uses()[name] for name in ("http", "socket")},
+                         {name: uses[name] for name in ("http", "socket")})
+
+    def test_uses_that_cannot_be_written_are_reported_and_the_server_serves_on(self):
+        alice = serving.add_key(self.keys, "alice")
+        self.keys.with_name("keys.txt.used").write_text("nonsense\n")
+        listed = serving.quire("keys", "list", "--keys", self.keys)
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        self.assertIn("not a file of uses of keys", listed.stderr)
+        self.assertTrue(listed.stdout.splitlines()[1].endswith("unknown"), listed.stdout)
+        server = self.serve()
+        self.assertEqual(self.status(server, alice), 200)
+        self.assertIn("the last uses of keys cannot be written", server.stop())
 
     def test_a_broken_file_keeps_the_keys_and_the_server_says_so(self):
         alice = serving.add_key(self.keys, "alice")

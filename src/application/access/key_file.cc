@@ -1,7 +1,5 @@
 #include "application/access/key_file.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,8 +13,6 @@
 
 namespace quire::access {
 namespace {
-
-constexpr mode_t kKeyFileMode = 0600;
 
 Error system_error(const std::string& what) {
   return Error(ErrorCode::Io, what + ": " + std::strerror(errno));
@@ -32,16 +28,6 @@ Result<void> check_owner(const std::string& path) {
                "other users may change the file of keys " + path + ": chmod 600 it");
 }
 
-Result<Descriptor> lock(const std::string& path) {
-  const std::string lock_path = path + ".lock";
-  Descriptor file(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kKeyFileMode));
-  if (file.get() < 0) return system_error("cannot make " + lock_path);
-  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
-  if (errno != EWOULDBLOCK) return system_error("cannot lock " + lock_path);
-  return Error(ErrorCode::Unavailable,
-               "another `quire keys` changes " + path + " (it has a lock on " + lock_path + ")");
-}
-
 }  // namespace
 
 Result<KeyRing> read_key_file(const std::string& path) {
@@ -55,7 +41,7 @@ Result<KeyRing> read_key_file(const std::string& path) {
 
 Result<void> change_key_file(const std::string& path, MissingFile missing,
                              const std::function<Result<KeyRing>(const KeyRing&)>& change) {
-  const Descriptor locked = TRY(lock(path));
+  const Descriptor locked = TRY(lock_beside(path));
   Result<KeyRing> ring = read_key_file(path);
   const bool is_missing = !ring.ok() && ring.error().code() == ErrorCode::NotFound;
   if (is_missing && missing == MissingFile::IsEmpty) ring = KeyRing();

@@ -36,19 +36,6 @@ bool equals_in_constant_time(const Digest& left, const Digest& right) {
   return difference == 0;
 }
 
-std::optional<Digest> parse_digest(std::string_view text) {
-  Digest digest{};
-  if (text.size() != 2 * digest.size()) return std::nullopt;
-  for (std::size_t i = 0; i < digest.size(); ++i) {
-    const char* begin = text.data() + 2 * i;
-    if (!is_one_of(begin[0], "0123456789abcdef") || !is_one_of(begin[1], "0123456789abcdef")) {
-      return std::nullopt;
-    }
-    (void)std::from_chars(begin, begin + 2, digest[i], 16);  // Two digits were looked at.
-  }
-  return digest;
-}
-
 // Five words with one blank between them, or six. The sixth is empty if it is not there.
 std::optional<std::array<std::string_view, 6>> words_of_line(std::string_view line) {
   std::array<std::string_view, 6> words;
@@ -119,6 +106,19 @@ bool is_key(std::string_view text) {
 
 Digest digest_of_key(std::string_view key) {
   return sha256(std::as_bytes(std::span(key)));
+}
+
+std::optional<Digest> parse_digest(std::string_view text) {
+  Digest digest{};
+  if (text.size() != 2 * digest.size()) return std::nullopt;
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    const char* begin = text.data() + 2 * i;
+    if (!is_one_of(begin[0], "0123456789abcdef") || !is_one_of(begin[1], "0123456789abcdef")) {
+      return std::nullopt;
+    }
+    (void)std::from_chars(begin, begin + 2, digest[i], 16);  // Two digits were looked at.
+  }
+  return digest;
 }
 
 Result<void> check_key_name(std::string_view name) {

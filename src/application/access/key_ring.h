@@ -9,6 +9,7 @@
 // Errors   InvalidArgument with the line, for a text that is not of this form.
 // Bound    kKeyCountMax keys, kKeyFileBytesMax bytes.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ inline constexpr std::size_t kKeyNameBytesMax = 64;
 std::string make_key(RandomSource& random);
 bool is_key(std::string_view text);
 Digest digest_of_key(std::string_view key);
+// The digest of 64 hex digits in lower case.
+std::optional<Digest> parse_digest(std::string_view text);
 
 // 1 to 64 letters, digits, dots, dashes and underscores. InvalidArgument.
 Result<void> check_key_name(std::string_view name);

@@ -71,8 +71,11 @@ std::variant<service::PrincipalHandle, Stranger> CallerGate::caller_of(const Htt
   if (!key) return Stranger{RefusedKey{KeyRefusal::Unclear}};
   if (access::is_key(*key)) {
     if (service::PrincipalHandle found = keys_->ring()->find(*key)) {
-      if (!keys_->has_expired(*found)) return found;
-      return Stranger{RefusedKey{KeyRefusal::Expired, found->key_name}};
+      if (keys_->has_expired(*found)) {
+        return Stranger{RefusedKey{KeyRefusal::Expired, found->key_name}};
+      }
+      keys_->note_use(*found);
+      return found;
     }
   }
   return Stranger{RefusedKey{KeyRefusal::Unknown}};

@@ -28,7 +28,7 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
   link_.clock = &parts.clock;
   link_.adapters = parts.adapters.catalog;
   if (options.keys) {
-    keys_ = std::make_unique<access::KeyHolder>(*options.keys, parts.wall_clock);
+    keys_ = std::make_unique<access::KeyHolder>(*options.keys, parts.wall_clock, parts.key_uses);
     link_.have_keys_several_tenants = options.keys->has_several_tenants();
   }
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "application/access/key_ring.h"
+#include "application/access/key_uses.h"
 #include "application/server/early_server.h"
 #include "application/server/engine_pulse.h"
 #include "application/server/gateway.h"
@@ -50,6 +51,7 @@ struct ServerParts {
   std::function<std::uint64_t()> log_lines_dropped = {};
   ClientAdapters adapters = {};
   workers::WallReport compiler_wall = {};
+  access::KeyUses* key_uses = nullptr;  // Null: the uses of keys are not noted.
 };
 
 class Server {

@@ -96,6 +96,10 @@ class SessionHost {
     return keys != nullptr && keys->has_expired(caller);
   }
 
+  void note_use(const service::Principal& caller) const {
+    if (keys != nullptr) keys->note_use(caller);
+  }
+
   bool is_stalled(std::string_view path) {
     for (std::size_t i = 0; i < kHealthPathCount; ++i) {
       if (path != kHealthPaths[i] || link.clock == nullptr) continue;

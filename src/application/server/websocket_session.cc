@@ -241,6 +241,7 @@ void WebSocketSession::part_read(ErrorCodeOf error) {
 void WebSocketSession::take_message() {
   // A session may outlive its key, and must begin nothing after that.
   if (host_.has_expired(*connection_->caller)) return revoke(KeyGone::Expired);
+  host_.note_use(*connection_->caller);
   const auto bytes = buffer_.data();
   const std::string_view view(static_cast<const char*>(bytes.data()), bytes.size());
   wire::DecodedRequest decoded = wire::decode_request(stream_.got_binary(), view);

@@ -8,6 +8,7 @@
 
 #include "application/access/key_end.h"
 #include "application/access/key_file.h"
+#include "application/access/key_uses.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/random.h"
@@ -38,6 +39,14 @@ std::string end_text(const service::Principal& principal) {
   if (!principal.end_unix_s) return "never";
   return utc_text(*principal.end_unix_s) +
          (service::has_expired(principal, now_unix_s()) ? " (expired)" : "");
+}
+
+// None: no server has noted a use of the key.
+std::optional<std::string> last_use(const access::KeyUseTimes& uses,
+                                    const access::KeyEntry& entry) {
+  const auto found = uses.find(entry.principal->key);
+  if (found == uses.end()) return std::nullopt;
+  return utc_text(found->second);
 }
 
 // As --expires has it; none: the key has no end.
@@ -81,18 +90,25 @@ Result<int> add(const cli::KeysOptions& options) {
 
 Result<int> list(const cli::KeysOptions& options) {
   const access::KeyRing ring = TRY(access::read_key_file(options.file));
-  std::vector<std::vector<std::string>> rows = {{"NAME", "TENANT", "RIGHTS", "CREATED", "EXPIRES"}};
+  const Result<access::KeyUseTimes> uses = access::read_key_uses(options.file);
+  if (!uses.ok())
+    warn("the last uses of keys are not known: " + std::string(uses.error().message()));
+  std::vector<std::vector<std::string>> rows = {
+      {"NAME", "TENANT", "RIGHTS", "CREATED", "EXPIRES", "LAST USED"}};
   nlohmann::json json = nlohmann::json::array();
   for (const access::KeyEntry& each : ring.entries()) {
     const service::Principal& principal = *each.principal;
+    const auto used = uses.ok() ? last_use(uses.value(), each) : std::nullopt;
     rows.push_back({principal.key_name,
                     std::to_string(static_cast<std::uint32_t>(principal.tenant)),
-                    principal.rights.text(), each.created, end_text(principal)});
+                    principal.rights.text(), each.created, end_text(principal),
+                    used.value_or(uses.ok() ? "never" : "unknown")});
     json.push_back(json_of(each));
+    json.back()["last_used"] = used ? nlohmann::json(*used) : nlohmann::json();
   }
   print(options.output == cli::OutputStyle::Json
             ? json_line(json)
-            : table_text(rows, {false, true, false, false, false}));
+            : table_text(rows, {false, true, false, false, false, false}));
   return cli::number(cli::ExitCode::Ok);
 }
 

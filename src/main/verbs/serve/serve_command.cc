@@ -17,6 +17,7 @@
 #include "base/readable.h"
 #include "cli/terminal.h"
 #include "main/machine/application.h"
+#include "main/machine/key_use_recorder.h"
 #include "main/machine/machine.h"
 #include "main/machine/machine_facts.h"
 #include "main/machine/usage_recorder.h"
@@ -151,6 +152,24 @@ Result<std::unique_ptr<UsageRecorder>> open_usage(const cli::ServeOptions& optio
       [tell](const std::string& text) { tell({"usage_not_kept", server::Severity::Error, text}); });
   if (!opened.ok()) return std::move(opened).take_error().while_("--usage");
   return opened;
+}
+
+// The server's records of its callers.
+struct Records {
+  std::unique_ptr<UsageRecorder> usage;
+  std::unique_ptr<KeyUseRecorder> key_uses;  // Null without keys.
+
+  access::KeyUses* uses() const { return key_uses == nullptr ? nullptr : &key_uses->uses(); }
+};
+Result<Records> open_records(const cli::ServeOptions& options, const WallClock& clock,
+                             const server::TellOperator& tell) {
+  Records records;
+  records.usage = TRY(open_usage(options, clock, tell));
+  if (options.keys_file.empty()) return records;
+  records.key_uses = TRY(KeyUseRecorder::start(options.keys_file, [tell](const std::string& text) {
+    tell({"key_uses_not_kept", server::Severity::Warning, text});
+  }));
+  return records;
 }
 
 // Once the weights are there: as configured, else half of what the pools leave of the memory that
@@ -369,12 +388,12 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
       TRY(listen_early(options, checked.listen, sockets, tell));
   SystemRandom random;
   const SystemWallClock wall_clock;
-  const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock, tell));
+  const Records records = TRY(open_records(options, wall_clock, tell));
   const std::unique_ptr<Machine> machine = TRY(build_machine(options, clock, tell));
   if (watches.end.is_asked()) return stopped_early(tell);
   const std::unique_ptr<Application> application =
       TRY(build_application(options, memory_bytes_max(launches.tenants, launches.limits), *machine,
-                            clock, usage.get(), tell));
+                            clock, records.usage.get(), tell));
   share_pages(options, *machine, launches.limits);
   // With their share of the pages.
   launches.tenants = TRY(tenant_instances(options.tenants, launches.limits));
@@ -391,7 +410,8 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
        .shows_errors = options.endpoint_behavior.shows_errors,
        .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); },
        .adapters = {adapters_of(*machine), options.adapters_folder},
-       .compiler_wall = checked.compiler_wall},
+       .compiler_wall = checked.compiler_wall,
+       .key_uses = records.uses()},
       server_options(options, std::move(checked.listen), sockets, std::move(launches),
                      std::move(endpoints), std::move(checked.keys)),
       std::move(early)));
