@@ -134,6 +134,12 @@ class KeyMemoryTest(unittest.TestCase):
             with attack.WebSocket(server, self.key) as socket:
                 self.assertEqual(socket.status, 101)
         self.assert_no_copy(server, self.key)
+        upgrade = [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Version", "13"),
+                   ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="), ("Sec-WebSocket-Protocol", "quire.1")]
+        with attack.connect(server) as connection:
+            connection.sendall(attack.request("GET", "/", upgrade + attack.bearer(self.key)))
+            self.assertIn(b" 101 ", connection.recv(4096))
+            self.assert_no_copy(server, self.key)
 
     def test_a_key_in_a_request_that_needs_none_leaves_nothing(self):
         server = self.server
