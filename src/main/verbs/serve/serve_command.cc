@@ -346,6 +346,15 @@ void serve_until_asked(const cli::ServeOptions& options, server::Server& server,
   tell({"stopped", Severity::Info, ""});
 }
 
+// Who has keys serves others, and what they send is read by this process.
+void tell_if_root(bool has_keys, const server::TellOperator& tell) {
+  if (!has_keys || geteuid() != 0) return;
+  tell({"runs_as_root",
+        Severity::Warning,
+        "the server runs as root: a fault in it would give a client the whole machine; run it as a "
+        "user of its own (docs/operate/README.md has a unit)"});
+}
+
 // The user's words and files, and the machine. Mistakes in them are reported before a model is
 // loaded.
 struct Checked {
@@ -360,6 +369,7 @@ Result<Checked> check(const cli::ServeOptions& options, const server::TellOperat
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   server::TenantInstances tenants = TRY(tenant_instances(options.tenants, limits));
   server::Environments variables = TRY(environments(options));
+  tell_if_root(keys.has_value(), tell);
   const workers::WallReport wall =
       TRY(check_compiler_sandbox(compiler_wall(), options.compile.sandbox, tell));
   return Checked{std::move(listen),
