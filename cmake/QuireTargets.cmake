@@ -14,6 +14,21 @@ target_compile_options(quire_options INTERFACE -fno-semantic-interposition)
 target_compile_options(quire_options INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-Wno-gnu-statement-expression -Wno-gnu-statement-expression-from-macro-expansion>)
 target_compile_definitions(quire_options INTERFACE QUIRE_VERSION="${PROJECT_VERSION}")
+# In a release a mistake of memory meets a stack whose end is checked, library calls that know the size of a buffer,
+# containers that check an index, and tables of functions that are read-only once the program runs. A folder leaves some of
+# them out by naming them in QUIRE_WITHOUT, with the measurement that says why.
+function(quire_harden NAME)
+  set(is_in $<NOT:$<IN_LIST:${NAME},$<TARGET_PROPERTY:QUIRE_WITHOUT>>>)
+  foreach(option ${ARGN})
+    target_compile_options(quire_options INTERFACE $<${is_in}:${option}>)
+  endforeach()
+endfunction()
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT QUIRE_SANITIZE)
+  quire_harden(protector -fstack-protector-strong)
+  quire_harden(fortify -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+  quire_harden(assertions -D_GLIBCXX_ASSERTIONS)
+  target_link_options(quire_options INTERFACE -Wl,-z,relro,-z,now)
+endif()
 # Where the checkout lies is known only to those who include <quire_paths.h>: on every command line it
 # would make the compiler cache useless to a second checkout.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/quire_paths.h CONTENT
@@ -129,6 +144,7 @@ function(quire_library NAME)
     endforeach()
     quire_together(together ${NAME} ${sources})
     add_library(${NAME} STATIC ${together} ${members})
+    set_target_properties(${NAME} PROPERTIES QUIRE_WITHOUT "${QUIRE_WITHOUT}")
     target_link_libraries(${NAME} PUBLIC quire_options ${ARG_DEPS})
   else()
     add_library(${NAME} INTERFACE)
