@@ -89,13 +89,7 @@ class ChatTurn {
   // They begin like the prompt of this turn, and go on with the kept answer, as far as the template
   // writes that as the model drew it. No answer is asked for after this.
   Task<> save(SavedContext as, SaveOptions options) {
-    Context& context = answered_ ? *answered_ : context_;
-    context.unconstrain();
-    const std::uint32_t common = common_count(context, as.tokens);
-    if (common < context.token_count()) co_await context.rewind(common);
-    co_await context.append(std::span(as.tokens).subspan(common));
-    co_await context.flush();
-    co_await context.save(as.name, options);
+    return save_as(answered_ ? *answered_ : context_, tokens_, std::move(as), options);
   }
 
   const Usage& usage() const { return usage_; }  // Of the prompt, once that is computed.
@@ -250,15 +244,6 @@ class ChatTurn {
     }
     opened_count_ = context_.token_count();
     if (prompt_.keep.count() > 0) co_await context_.hint(ContextHint::Keep, prompt_.keep);
-  }
-  // How many tokens of `context`, which begins with the prompt, `tokens` begin with.
-  std::uint32_t common_count(const Context& context, std::span<const std::uint32_t> tokens) const {
-    const auto of_prompt = std::ranges::mismatch(tokens_, tokens).in1 - tokens_.begin();
-    if (of_prompt < std::ssize(tokens_)) return static_cast<std::uint32_t>(of_prompt);
-    // The program never saw the tokens of an opened context, which are of the prompt.
-    const auto known_first = context.unknown_token_count();
-    const auto known = std::ranges::mismatch(context.tokens(), tokens.subspan(known_first)).in1;
-    return known_first + static_cast<std::uint32_t>(known - context.tokens().begin());
   }
   // `context` has computed the prompt.
   Task<> note_use(const Context& context) {

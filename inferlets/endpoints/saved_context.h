@@ -36,4 +36,26 @@ inline Task<std::optional<OpenedContext>> open_saved(const ChatPrompt& prompt,
   co_return OpenedContext{std::move(context), counters.found_token_count};
 }
 
+// How many tokens of `context`, which begins with `prompt`, `tokens` begin with.
+inline std::uint32_t common_count(const Context& context, std::span<const std::uint32_t> prompt,
+                                  std::span<const std::uint32_t> tokens) {
+  const auto of_prompt = std::ranges::mismatch(prompt, tokens).in1 - prompt.begin();
+  if (of_prompt < std::ssize(prompt)) return static_cast<std::uint32_t>(of_prompt);
+  // The program never saw the tokens of an opened context, which are of the prompt.
+  const auto known_first = context.unknown_token_count();
+  const auto known = std::ranges::mismatch(context.tokens(), tokens.subspan(known_first)).in1;
+  return known_first + static_cast<std::uint32_t>(known - context.tokens().begin());
+}
+
+// Saves `context`, which begins with `prompt`, with the tokens of `as`.
+inline Task<> save_as(Context& context, std::span<const std::uint32_t> prompt, SavedContext as,
+                      SaveOptions options) {
+  context.unconstrain();
+  const std::uint32_t common = common_count(context, prompt, as.tokens);
+  if (common < context.token_count()) co_await context.rewind(common);
+  co_await context.append(std::span(as.tokens).subspan(common));
+  co_await context.flush();
+  co_await context.save(as.name, options);
+}
+
 }  // namespace endpoints

@@ -89,8 +89,8 @@ void ContextStates::add_page_ends(const StatedChain& of) {
   for (; at < pass_.end; at += kStateMultiple) add(at);
 }
 
-// Those after pages that are there already, whose tokens another context may be about to compute
-// too. The other pages are claimed themselves.
+// Claims the states after pages that are there already: another context may be about to compute the
+// same tokens. The other pages are claimed themselves.
 void ContextStates::claim_writes(const StatedChain& of) {
   const std::uint32_t page_size = of.cache.page_size();
   NodeId node = of.chain.head();

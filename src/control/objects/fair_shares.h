@@ -7,9 +7,9 @@
 // batch. Work without a row is charged as a part of one (kRowsOfRowless), or a tenant that only
 // reads outputs would go first forever. A tenant that had nothing waiting may not save up without
 // limit: it enters at the time of the waiting tenants, less kCreditBatchCount full batches. Work
-// that found room at once is charged too, though it takes nothing from other tenants. So no tenant
-// may owe more than kDebtBatchCount full batches of the model alone, or what it was charged in one
-// round if that is more, and one that used spare room is held back for so long only.
+// that found room at once is charged too, though it takes nothing from other tenants. So a tenant
+// that used spare room is held back for a bounded time. It owes at most kDebtBatchCount full
+// batches of the model alone, or what one round charged it if that is more.
 //
 // A round is one batch that is built. The tenants that still wait at its end decide the common
 // time.

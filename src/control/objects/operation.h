@@ -104,17 +104,19 @@ struct alignas(64) Operation {
   std::uint32_t done_count = 0;         // Found or placed.
   std::uint32_t position_first = 0;     // Of the first token queued.
   std::uint32_t wanted_page_count = 0;  // Waits for so many pages.
-  // Found tokens that are to be computed again for their states, as far as is known.
-  std::uint32_t replayed_found_count = 0;
   WaitingState waiting;
   KeptList<std::vector<Requery>> requeries;  // Found tokens whose outputs are wanted.
 
   CommandBody body;
 
   // Progress.
-  bool has_waited = false;              // For pages that another was computing.
-  std::uint32_t prompt_left_count = 0;  // Of what was queued: prompt that was not found yet.
-  std::uint64_t wait_since_ns = 0;      // For pages.
+  // What was found of the tokens that were queued.
+  struct Finding {
+    bool has_waited = false;              // For pages that another was computing.
+    std::uint32_t prompt_left_count = 0;  // Prompt that was not found yet.
+    std::uint32_t replayed_count = 0;  // To be computed again for their states, as far as is known.
+  } finding;
+  std::uint64_t wait_since_ns = 0;  // For pages.
   std::unique_ptr<ReadProgress> read;
   ShortList<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
 

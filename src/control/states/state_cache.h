@@ -101,8 +101,8 @@ class StateCache final : public LostPageSink {
   void hold(const StateRef& ref);
   // The last hold leaves a written state cold, and another slot free.
   void release(StateSlot slot);
-  // For one operation, whoever holds it in between, until this is said to be over. Requires: it is
-  // held.
+  // For one operation, until this is said to be over. It may be released and held in between.
+  // Requires: it is held.
   void reserve(StateSlot slot, const Importance& importance);
   void end_reserve(const StateRef& ref, const Importance& importance);
   // Gives back a hold of which no pass came: the slot can be evicted at once.

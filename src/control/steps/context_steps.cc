@@ -99,7 +99,7 @@ Attempt ContextSteps::attempt(Operation& operation, BatchDraft* building) {
     case FindEnd::NoMore:
       break;
     case FindEnd::Claimed:
-      operation.has_waited = true;
+      operation.finding.has_waited = true;
       return Attempt::Later;  // Another computes it: look again after the step.
     case FindEnd::Slice:
       tools_.turn.has_sliced = true;
@@ -251,7 +251,7 @@ ContextSteps::LookAhead ContextSteps::look_ahead(Operation& operation,
   if (operation.error || (!operation.is_started && !start(operation).ok())) {
     return LookAhead::Refused;  // The error is answered when its turn comes.
   }
-  if (find(operation, lookups_left) == FindEnd::Claimed) operation.has_waited = true;
+  if (find(operation, lookups_left) == FindEnd::Claimed) operation.finding.has_waited = true;
   return LookAhead::Done;
 }
 

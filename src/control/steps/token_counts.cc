@@ -10,11 +10,11 @@ void count_reused(Replica& replica, Operation& operation, std::uint32_t count) {
   replica.counts.found_token_count += count;
   InstanceStatistics& statistics = operation.instance->statistics;
   statistics.found_token_count += count;
-  const std::uint32_t of_prompt = std::min(count, operation.prompt_left_count);
-  operation.prompt_left_count -= of_prompt;
+  const std::uint32_t of_prompt = std::min(count, operation.finding.prompt_left_count);
+  operation.finding.prompt_left_count -= of_prompt;
   replica.counts.found_prompt_token_count += of_prompt;
   statistics.found_prompt_token_count += of_prompt;
-  if (operation.has_waited) statistics.waited_token_count += count;
+  if (operation.finding.has_waited) statistics.waited_token_count += count;
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ std::uint32_t output_count_of(const Operation& operation) {
 void count_asked(Replica& replica, Operation& operation, std::uint32_t own) {
   const bool wants_output = output_count_of(operation) > 0;
   const std::uint32_t prompt = operation.context->drawn().take_prompt(own, wants_output);
-  operation.prompt_left_count = prompt;
+  operation.finding.prompt_left_count = prompt;
   InstanceStatistics& statistics = operation.instance->statistics;
   statistics.asked_token_count += own;
   statistics.prompt_token_count += prompt;
@@ -37,12 +37,12 @@ void count_asked(Replica& replica, Operation& operation, std::uint32_t own) {
 void count_found(Replica& replica, Operation& operation, const FindResult& found) {
   if (found.token_count == 0) return;
   count_reused(replica, operation, found.reused_count);
-  operation.replayed_found_count += found.token_count - found.reused_count;
+  operation.finding.replayed_count += found.token_count - found.reused_count;
   operation.context->note_miss(0);
 }
 
 void count_found_late(Replica& replica, Operation& operation) {
-  const std::uint32_t count = std::exchange(operation.replayed_found_count, 0);
+  const std::uint32_t count = std::exchange(operation.finding.replayed_count, 0);
   if (count == 0) return;
   const std::uint32_t late = count - std::min(count, operation.context->parts().replay_count());
   operation.context->add_found(late);

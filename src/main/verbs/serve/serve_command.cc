@@ -346,11 +346,10 @@ void serve_until_asked(const cli::ServeOptions& options, server::Server& server,
   tell({"stopped", Severity::Info, ""});
 }
 
-// Who has keys serves others, and what they send is read by this process.
+// A server with keys reads what its tenants send.
 void tell_if_root(bool has_keys, const server::TellOperator& tell) {
   if (!has_keys || geteuid() != 0) return;
-  tell({"runs_as_root",
-        Severity::Warning,
+  tell({"runs_as_root", Severity::Warning,
         "the server runs as root: a fault in it would give a client the whole machine; run it as a "
         "user of its own (docs/operate/README.md has a unit)"});
 }
