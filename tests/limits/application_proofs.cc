@@ -163,6 +163,7 @@ class Host final : public server::SessionHost {
   void send(server::Inbound) override {}
   void pause(const server::SessionHandle&) override {}
   void upgraded(const server::SessionHandle&) override {}
+  void key_refused(const server::RefusedKey&, const server::Socket&) override {}
   void closed(const server::Session&) override {}
   std::string new_request_id() override { return "1"; }
 };
