@@ -109,11 +109,12 @@ TEST(Adapter, HasAnotherDigestForAnotherNumberScalePlaceOrRank) {
 TEST(Adapter, RefusesWhatCannotBeComputedWith) {
   expect_refused({}, ErrorCode::InvalidArgument,
                  "the adapter has no matrix that changes this model");
-  expect_refused(parts_of(small_part(2, Projection::Key)), ErrorCode::NotFound,
-                 "layer 2, key: the model has 2 layers");
+  AdapterPart part = small_part(0, Projection::Key);
+  part.layer = 2;
+  expect_refused(parts_of(part), ErrorCode::NotFound, "layer 2, key: the model has 2 layers");
   expect_refused(parts_of(small_part(0, Projection::Key, 0)), ErrorCode::Corrupted,
                  "layer 0, key: the rank is 0");
-  AdapterPart part = small_part(0, Projection::Key);
+  part = small_part(0, Projection::Key);
   part.rank = 1'000'000;
   expect_refused(parts_of(part), ErrorCode::TooLarge,
                  "layer 0, key: the rank is 1000000; at most 1024 is supported");
