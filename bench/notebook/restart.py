@@ -10,9 +10,9 @@ is edited in the middle, and the first goes on where it was.
 
 With "quire" each turn is a run of turn.js, which saves its context. With "responses" it is a POST to /v1/responses with
 `store` and `previous_response_id`. That branches, but edits nothing. A schema says what its answers are: texts that a
-random model draws are read as other tokens in the next prompt, and these would be new to the server. FOLDER holds a llama-server, which saves a slot
-after each turn and restores it. The table has the tokens that are new to the server, and those that it computed.
-Nothing else should run on the machine.
+random model draws are read as other tokens in the next prompt, and these would be new to the server. FOLDER holds a
+llama-server, which saves a slot after each turn and restores it. The table has the tokens that are new to the server,
+and those that it computed. Nothing else should run on the machine.
 """
 import argparse
 import contextlib

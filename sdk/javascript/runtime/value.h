@@ -118,8 +118,8 @@ inline bool has_memory(JSContext* context, std::size_t bytes) {
   return tried != nullptr || bytes == 0;
 }
 
-// Sets `into` to the text of a value, as valid UTF-8. False: it has none, or there is no memory for
-// it, and an exception is pending.
+// Sets `into` to the text of a value, as valid UTF-8. If the value has no text, or there is no
+// memory for it, an exception is pending and the result is false.
 inline bool read_text(JSContext* context, JSValueConst value, std::string& into) {
   std::size_t bytes = 0;
   const char* text = JS_ToCStringLen(context, &bytes, value);

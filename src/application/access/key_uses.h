@@ -38,7 +38,7 @@ class KeyUses {
 };
 
 std::string key_uses_path(const std::string& keys_path);
-// Empty if there is no file yet.
+// The uses that the file has; without a file there are none.
 Result<KeyUseTimes> read_key_uses(const std::string& keys_path);
 // The file has these uses, too. It is durable once this returns.
 Result<void> add_key_uses(const std::string& keys_path, const KeyUseTimes& uses);

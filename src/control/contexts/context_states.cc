@@ -40,13 +40,9 @@ StandingState ContextStates::nearest(const StatedChain& of, std::uint32_t length
     const bool is_nearer = each.length <= length && each.length > best.length;
     if (is_nearer && of.states.is_there(each.ref)) best = each;
   }
-  const std::uint32_t page_size = of.cache.page_size();
-  NodeId node = of.chain.head();
-  for (std::uint32_t index = of.chain.page_count(); index * page_size > best.length; --index) {
-    if (index * page_size <= length) {
-      if (const auto found = of.states.find(node)) return {*found, index * page_size};
-    }
-    node = of.cache.parent(node);
+  const auto is_kept = [&of](NodeId node) { return of.states.find(node).has_value(); };
+  if (const auto kept = last_page_where(of, best.length + 1, length, is_kept)) {
+    return {*of.states.find(kept->node), kept->length};
   }
   if (is_planted(Fault::StateOffByOne) && best.length > 0 && best.length < length) ++best.length;
   return best;
